@@ -4,8 +4,26 @@ The shipped ones are here under their own name (`functions.MyReLU`); one that yo
 reached through its file (`functions.swish.Swish`).
 """
 
+from functions.black_box import BlackBox
+from functions.borrowed_gradient import BorrowedGradient
 from functions.linear import LinearFunction
 from functions.linear_in_out import LinearFunctionInOut
 from functions.myrelu import MyReLU
+from functions.numpy_softplus import NumpySoftplus
+from functions.sign_ste import SignSTE
+from functions.sqrt_reciprocal_square import SqrtReciprocalSquare
+from functions.sum_sqrt import SumSqrt
+from functions.template import Template
 
-__all__ = ["LinearFunction", "LinearFunctionInOut", "MyReLU"]
+__all__ = [
+    "BlackBox",
+    "BorrowedGradient",
+    "LinearFunction",
+    "LinearFunctionInOut",
+    "MyReLU",
+    "NumpySoftplus",
+    "SignSTE",
+    "SqrtReciprocalSquare",
+    "SumSqrt",
+    "Template",
+]
