@@ -1,0 +1,96 @@
+"""Where do these loss curves part, and by how much?
+
+python compare.py                         every run under outputs/
+python compare.py outputs/A outputs/B     these two, against the first
+python compare.py outputs/SWEEP --reference myrelu
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from lab.comparison import as_csv, as_json, compare, table
+from lab.curves import read_runs
+from lab.errors import UserError, explained
+
+OUTPUTS = Path(__file__).resolve().parent / "outputs"
+
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description="Compare recorded loss curves: the step at which each parts from a reference, "
+        "the largest relative difference, a table and a picture.",
+    )
+    parser.add_argument(
+        "paths", nargs="*", type=Path, metavar="RUN_OR_FOLDER", help="default: all of outputs/"
+    )
+    parser.add_argument(
+        "--reference",
+        metavar="RUN",
+        help="name or folder of the run to compare with (default: the first of function builtin, "
+        "else the first)",
+    )
+    parser.add_argument(
+        "--tolerance",
+        type=tolerance,
+        default=0.0,
+        help="largest relative difference that counts as equal (default 0: bit for bit)",
+    )
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="the picture (default: comparison.png beside the runs; none with --json or --csv)",
+    )
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument("--json", action="store_true", help="print JSON instead of the table")
+    output.add_argument("--csv", action="store_true", help="print CSV instead of the table")
+    return parser.parse_args(arguments)
+
+
+def tolerance(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r}: a number of at least 0")
+    return value
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = parse_arguments(arguments)
+    paths = options.paths or [OUTPUTS]
+    runs, skipped = read_runs(paths)
+    for one in skipped:
+        print(f"skipped {one.path}: {one.reason}", file=sys.stderr)
+    for run in runs:
+        if run.remark:
+            print(f"note {run.folder}: {run.remark}", file=sys.stderr)
+    if not runs:
+        raise UserError(f"no run to compare in {', '.join(map(str, paths))}")
+
+    comparison = compare(runs, options.reference, options.tolerance)
+    if options.json:
+        print(as_json(comparison, skipped), flush=True)
+    elif options.csv:
+        print(as_csv(comparison), flush=True)
+    else:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        print(table(comparison, width), flush=True)
+    if options.plot or not (options.json or options.csv):
+        from lab.picture import draw  # matplotlib takes a second that --json need not wait for
+
+        file = options.plot or comparison.folder / "comparison.png"
+        draw(comparison, file)
+        print(f"picture: {file}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    try:
+        with explained():
+            main()
+    except BrokenPipeError:  # `| head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,357 @@
+"""Where recorded curves part from a reference, and by how much: the numbers and their table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lab.curves import RecordedRun, Skipped
+from lab.errors import UserError
+
+CHOICES = ("function", "optimizer", "model", "data")
+# Keys that say how a run is watched or stored: no curve depends on them.
+NOT_THE_PROBLEM = ("resume", "progress", "log_every", "flush_seconds", "checkpoint_every")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How one curve differs from the reference, over the steps that both have.
+
+    Attributes:
+        not_comparable: why the two can't be compared, or None; then all below is empty.
+        steps: (n,) the common steps.
+        relative: (n,) |loss - reference| / |reference| at each; inf where only one is finite.
+        parts_at: the first step at which they differ by more than the tolerance, or None.
+        largest: the largest of `relative`, and the first step that has it.
+    """
+
+    not_comparable: str | None = None
+    steps: np.ndarray | None = None
+    relative: np.ndarray | None = None
+    parts_at: int | None = None
+    largest: float | None = None
+    largest_at: int | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run of a comparison, under the name and the label that tell it from the others."""
+
+    run: RecordedRun
+    name: str
+    label: str
+    difference: Difference
+
+
+@dataclass(frozen=True)
+class Comparison:
+    rows: list[Row]
+    reference: Row
+    tolerance: float
+    folder: Path
+
+
+def compare(
+    runs: Sequence[RecordedRun], reference: str | None = None, tolerance: float = 0.0
+) -> Comparison:
+    """Compare runs with one of them.
+
+    Args:
+        runs: at least one.
+        reference: name or folder of a run, or the function of exactly one of them; default the
+            first run of `builtin`, else the first run.
+        tolerance: the largest relative difference that still counts as equal; 0 is bit for bit.
+
+    Raises:
+        UserError: no run, or not exactly one, goes by the name of `reference`.
+    """
+    folder = Path(os.path.commonpath([run.folder.absolute().parent for run in runs]))
+    names = [os.path.relpath(run.folder.absolute(), folder) for run in runs]
+    chosen = _reference(runs, names, reference)
+    rows = [
+        Row(run, name, label, difference(run, runs[chosen], tolerance))
+        for run, name, label in zip(runs, names, labels(runs, names), strict=True)
+    ]
+    return Comparison(rows, rows[chosen], tolerance, folder)
+
+
+def _reference(runs: Sequence[RecordedRun], names: Sequence[str], wanted: str | None) -> int:
+    if wanted is None:
+        return next((i for i, run in enumerate(runs) if run.function == "builtin"), 0)
+    for fits in (
+        [i for i, name in enumerate(names) if name == wanted],
+        [
+            i
+            for i, run in enumerate(runs)
+            if os.path.realpath(run.folder) == os.path.realpath(wanted)
+        ],
+        [i for i, name in enumerate(names) if Path(name).name == wanted],
+        [i for i, run in enumerate(runs) if run.function == wanted],
+    ):
+        if len(fits) == 1:
+            return fits[0]
+        if fits:
+            raise UserError(f"--reference {wanted}: {len(fits)} runs go by it; name the folder")
+    listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    raise UserError(f"--reference {wanted}: none of the runs compared: {listed}")
+
+
+def difference(run: RecordedRun, reference: RecordedRun, tolerance: float = 0.0) -> Difference:
+    """Compare two curves by the numbers of their steps. NaN equals NaN at the same step."""
+    problem, of_reference = _problem(run), _problem(reference)
+    other = [what for what in problem if problem[what] != of_reference[what]]
+    if other:
+        return Difference(not_comparable="other " + " and ".join(other))
+    steps, here, there = np.intersect1d(
+        run.steps, reference.steps, assume_unique=True, return_indices=True
+    )
+    if not len(steps):
+        return Difference(not_comparable="no step in common")
+    relative = relative_difference(run.losses[here], reference.losses[there])
+    parted = relative > tolerance
+    largest = int(relative.argmax())
+    return Difference(
+        steps=steps,
+        relative=relative,
+        parts_at=int(steps[parted.argmax()]) if parted.any() else None,
+        largest=float(relative[largest]),
+        largest_at=int(steps[largest]),
+    )
+
+
+def _problem(run: RecordedRun) -> dict[str, Any]:
+    data = {key: value for key, value in run.config.items() if key.split(".")[0] == "data"}
+    return {"data": data, "seed": run.seed}
+
+
+def relative_difference(losses: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """|losses - reference| / |reference|, elementwise, float64.
+
+    0 where both are the same, NaN and infinities included; inf where only one of them is finite.
+
+    >>> relative_difference(np.array([1.5, np.nan, 0.0, 2.0]), np.array([1.0, np.nan, 0.0, np.nan]))
+    array([0.5, 0. , 0. , inf])
+    """
+    same = (losses == reference) | (np.isnan(losses) & np.isnan(reference))
+    with np.errstate(all="ignore"):
+        relative = np.abs(losses - reference) / np.abs(reference)
+    relative[np.isnan(relative) | ~(np.isfinite(losses) & np.isfinite(reference))] = np.inf
+    relative[same] = 0.0
+    return relative
+
+
+def labels(runs: Sequence[RecordedRun], names: Sequence[str]) -> list[str]:
+    """For each run, only what differs between the runs; where nothing does, its name.
+
+    What a choice brings with it is said by the choice: `adam`, not `adam lr=0.001`, unless two
+    runs of `adam` differ in lr.
+    """
+    configs = [
+        {key: value for key, value in run.config.items() if key not in NOT_THE_PROBLEM}
+        | {key: getattr(run, key) for key in ("function", "optimizer", "device", "dtype", "seed")}
+        for run in runs
+    ]
+    differing = [
+        key
+        for key in dict.fromkeys(key for config in configs for key in config)
+        if _differs(configs, key)
+    ]
+    first = ("function", "optimizer", "device", "dtype", "seed")
+    differing.sort(key=lambda key: first.index(key) if key in first else len(first))
+    short = [key.rpartition(".")[2] for key in differing]
+    parts = []
+    for config in configs:
+        said = []
+        for key, last in zip(differing, short, strict=True):
+            if key in first[:4]:
+                said.append(str(config[key]))
+            elif key in config:
+                said.append(f"{last if short.count(last) == 1 else key}={_value(config[key])}")
+        parts.append(" ".join(said))
+    return [
+        part if part and parts.count(part) == 1 else f"{part} ({name})" if part else name
+        for part, name in zip(parts, names, strict=True)
+    ]
+
+
+def _differs(configs: Sequence[dict[str, Any]], key: str) -> bool:
+    section = key.split(".")[0] if "." in key else None
+    values = defaultdict(set)
+    for config in configs:
+        # Keys inside a section are compared between runs of the same choice alone.
+        choice = config.get(section) if section in CHOICES else None
+        values[choice].add(repr(config.get(key)))
+    return any(len(group) > 1 for group in values.values())
+
+
+def _value(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# --- the table ---------------------------------------------------------------------------------
+
+
+def table(comparison: Comparison, width: int | None = None) -> str:
+    """The comparison as text, no line wider than `width` characters (None: as wide as it gets).
+
+    Where there is too little room, a column in which all runs say the same becomes a line above
+    the table; then the least telling columns go.
+    """
+    rows = comparison.rows
+    columns = {
+        "name": [row.name for row in rows],
+        "function": [row.run.function for row in rows],
+        "optimizer": [row.run.optimizer for row in rows],
+        "device": [row.run.device for row in rows],
+        "steps": [f"{len(row.run.steps):,}" for row in rows],
+        "status": [_status(row.run) for row in rows],
+        "first loss": [_loss(row.run.first_loss) for row in rows],
+        "last loss": [_loss(row.run.final_loss) for row in rows],
+        "steps/s": [_rate(row.run.steps_per_second) for row in rows],
+        "parts at": [_parts_at(row, comparison) for row in rows],
+        "largest difference": [_largest(row, comparison) for row in rows],
+    }
+    above: dict[str, str] = {}
+    for column in ("optimizer", "device", "steps", "status", "first loss", "function"):
+        if _too_wide(columns, width) and len(set(columns[column])) == 1:
+            above[column] = columns.pop(column)[0]
+    for column in ("steps/s", "first loss", "device", "optimizer", "function", "steps"):
+        if column in columns and _too_wide(columns, width):
+            del columns[column]
+    if width:
+        room = width - _width({key: cells for key, cells in columns.items() if key != "name"}) - 2
+        columns["name"] = _shortened(columns["name"], max(room, 12))
+    lines = [f"every run: {', '.join(f'{k} {v}' for k, v in above.items())}"] if above else []
+    lines += _lines(columns)
+    if comparison.tolerance:
+        lines.append(f"equal: a relative difference of at most {comparison.tolerance:g}")
+    lines += [f"{row.name}: {row.run.status}: {row.run.error}" for row in rows if row.run.error]
+    return "\n".join(line if width is None else _cut(line, width) for line in lines)
+
+
+LEFT = ("name", "function", "optimizer", "device", "status", "largest difference")
+
+
+def _lines(columns: dict[str, list[str]]) -> list[str]:
+    cells = []
+    for title, column in columns.items():
+        size = max(map(len, (title, *column)))
+        pad = str.ljust if title in LEFT else str.rjust
+        cells.append([pad(cell, size) for cell in (title, "-" * size, *column)])
+    return ["  ".join(line).rstrip() for line in zip(*cells, strict=True)]
+
+
+def _width(columns: dict[str, list[str]]) -> int:
+    return sum(max(map(len, (title, *column))) + 2 for title, column in columns.items()) - 2
+
+
+def _too_wide(columns: dict[str, list[str]], width: int | None) -> bool:
+    return width is not None and _width(columns) > width
+
+
+def _shortened(names: list[str], size: int) -> list[str]:
+    return [
+        name if len(name) <= size else f"{name[: (size - 1) // 2]}…{name[-(size // 2) :]}"
+        for name in names
+    ]
+
+
+def _cut(line: str, width: int) -> str:
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def _status(run: RecordedRun) -> str:
+    # A run that is still going on and one that was killed look the same on disk.
+    return "unfinished" if run.status == "running" else run.status
+
+
+def _loss(loss: float | None) -> str:
+    return "-" if loss is None else f"{loss:.6g}"
+
+
+def _rate(steps_per_second: float | None) -> str:
+    return "-" if steps_per_second is None else f"{steps_per_second:,.0f}"
+
+
+def _parts_at(row: Row, comparison: Comparison) -> str:
+    if row is comparison.reference or row.difference.not_comparable:
+        return "-"
+    return "never" if row.difference.parts_at is None else str(row.difference.parts_at)
+
+
+def _largest(row: Row, comparison: Comparison) -> str:
+    found = row.difference
+    if row is comparison.reference:
+        return "the reference"
+    if found.not_comparable:
+        return f"not comparable: {found.not_comparable}"
+    shorter = len(found.steps) < max(len(row.run.steps), len(comparison.reference.run.steps))
+    over = f" ({len(found.steps):,} steps)" if shorter else ""
+    if found.largest == 0.0:
+        return f"equal bit for bit{over}"
+    return f"{found.largest:.2g} at step {found.largest_at}{over}"
+
+
+# --- for scripts -------------------------------------------------------------------------------
+
+
+def as_records(comparison: Comparison) -> list[dict[str, Any]]:
+    """One flat dict a run; numbers that are not finite as the texts "nan", "inf", "-inf"."""
+    return [
+        {
+            "name": row.name,
+            "label": row.label,
+            "function": row.run.function,
+            "optimizer": row.run.optimizer,
+            "device": row.run.device,
+            "dtype": row.run.dtype,
+            "seed": row.run.seed,
+            "steps": len(row.run.steps),
+            "status": _status(row.run),
+            "first_loss": _plain(row.run.first_loss),
+            "final_loss": _plain(row.run.final_loss),
+            "steps_per_second": _plain(row.run.steps_per_second),
+            "reference": row is comparison.reference,
+            "not_comparable": row.difference.not_comparable,
+            "parts_at": row.difference.parts_at,
+            "largest_difference": _plain(row.difference.largest),
+            "largest_at": row.difference.largest_at,
+        }
+        for row in comparison.rows
+    ]
+
+
+def _plain(number: float | None) -> float | str | None:
+    return number if number is None or math.isfinite(number) else str(number)
+
+
+def as_json(comparison: Comparison, skipped: Sequence[Skipped]) -> str:
+    return json.dumps(
+        {
+            "reference": comparison.reference.name,
+            "tolerance": comparison.tolerance,
+            "runs": as_records(comparison),
+            "skipped": [{"path": str(one.path), "reason": one.reason} for one in skipped],
+        },
+        indent=1,
+        allow_nan=False,
+    )
+
+
+def as_csv(comparison: Comparison) -> str:
+    records = as_records(comparison)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue().rstrip("\n")

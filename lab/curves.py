@@ -1,0 +1,313 @@
+"""Recorded runs, read back from disk.
+
+Nothing here guesses: a file that is not whole is named and left out, and of a run that is still
+going on, or was killed, the steps before the first doubtful line are used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SUMMARY, CURVE = "summary.json", "curve.csv"
+STATUSES = ("running", "finished", "diverged", "interrupted", "failed")
+HEADER = b"step,loss"
+# A number as Python's repr writes it; the bounds keep a damaged field from becoming a huge one.
+RECORD = re.compile(rb"(\d{1,15}),(-?\d{1,20}(?:\.\d{1,20})?(?:e[+-]\d{1,3})?|nan|-?inf)")
+
+
+class Damaged(Exception):
+    """A run on disk that can't be trusted; its text is the reason."""
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """One run as its folder tells it.
+
+    Attributes:
+        steps: (n,) int64, strictly rising.
+        losses: (n,) float64, the loss at each of those steps; NaN and infinities are possible.
+        steps_per_second: as the run measured it, or None.
+        error: why the run stopped, in one line, or None.
+        config: the config the run was started with, flat: `{"optimizer.lr": 1e-06}`.
+        remark: what was left out of the curve and why, or None.
+    """
+
+    folder: Path
+    function: str
+    optimizer: str
+    device: str
+    dtype: str
+    seed: int
+    status: str
+    steps_per_second: float | None
+    error: str | None
+    config: dict[str, Any]
+    steps: np.ndarray
+    losses: np.ndarray
+    remark: str | None = None
+
+    @property
+    def first_loss(self) -> float | None:
+        return float(self.losses[0]) if len(self.losses) else None
+
+    @property
+    def final_loss(self) -> float | None:
+        return float(self.losses[-1]) if len(self.losses) else None
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A path of which nothing was used."""
+
+    path: Path
+    reason: str
+
+
+def summary_crc32(summary: dict[str, Any]) -> int:
+    """Checksum of a summary without its own checksum, whatever the layout of the file.
+
+    >>> summary_crc32({"seed": 0}) == summary_crc32({"summary_crc32": 7, "seed": 0})
+    True
+    """
+    rest = {key: value for key, value in summary.items() if key != "summary_crc32"}
+    return zlib.crc32(json.dumps(rest, sort_keys=True).encode())
+
+
+def read_runs(paths: Iterable[Path]) -> tuple[list[RecordedRun], list[Skipped]]:
+    """Read every run at or below the given paths, each once, one open file at a time."""
+    runs, skipped, seen = [], [], set()
+    for path in paths:
+        folders, empty = find_runs(path)
+        skipped += [Skipped(folder, "no run in it") for folder in empty]
+        for folder in folders:
+            if (real := os.path.realpath(folder)) in seen:
+                continue
+            seen.add(real)
+            try:
+                runs.append(read_run(folder))
+            except Damaged as damage:
+                skipped.append(Skipped(folder, str(damage)))
+    return runs, skipped
+
+
+def find_runs(path: Path) -> tuple[list[Path], list[Path]]:
+    """Run folders at or below `path` in natural order, and the folders that hold no run.
+
+    A file stands for its folder, so `outputs/RUN/curve.csv` finds the run. A folder without a run
+    anywhere below is listed once, not again for each folder in it. Hidden folders are not searched.
+    """
+    if path.is_file():
+        path = path.parent
+    if any(os.path.lexists(path / name) for name in (SUMMARY, CURVE)):
+        return [path], []
+    try:
+        below = [
+            Path(entry)
+            for entry in os.scandir(path)
+            if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".")
+        ]
+    except OSError:
+        below = []
+    runs, empty = [], []
+    for folder in sorted(below, key=_natural_order):
+        found, without = find_runs(folder)
+        runs += found
+        empty += without
+    return (runs, empty) if runs else ([], [path])
+
+
+def _natural_order(folder: Path) -> list[str | int]:
+    parts = re.split(r"([0-9]+)", folder.name)
+    return [int(part) if index % 2 else part for index, part in enumerate(parts)]
+
+
+def read_run(folder: Path) -> RecordedRun:
+    """Read one run folder.
+
+    Raises:
+        Damaged: its summary or its curve is missing, torn or changed since the run wrote it.
+    """
+    summary = _read_summary(folder)
+    content = _read(folder / CURVE)
+    steps, losses, problem = parse_curve(content)
+    if summary["status"] == "running":
+        steps, losses, problem = _trusted_part(steps, losses, problem, summary)
+        remark = problem and f"{CURVE}: {problem}; the {len(steps)} steps before it are used"
+    else:
+        _check_closed(summary, content, steps, losses, problem)
+        remark = None
+    return RecordedRun(
+        folder=folder, config=summary["config"], steps=steps, losses=losses, remark=remark,
+        **{key: summary[key] for key in _FIELDS},
+    )  # fmt: skip
+
+
+_FIELDS = (
+    "function", "optimizer", "device", "dtype", "seed", "status", "steps_per_second", "error",
+)  # fmt: skip
+
+
+def _read(file: Path) -> bytes:
+    # A pipe or a device under the name of a file would be read for ever.
+    if not file.is_file():
+        raise Damaged(f"{file.name} is missing" if not file.exists() else f"{file.name} is no file")
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise Damaged(f"{file.name} can't be read: {error.strerror}") from error
+    if not content:
+        raise Damaged(f"{file.name} is empty")
+    return content
+
+
+def _read_summary(folder: Path) -> dict[str, Any]:
+    content = _read(folder / SUMMARY)
+    try:
+        summary = json.loads(content)
+        # A summary with checksums has both; one written by hand may have neither.
+        sealed = isinstance(summary, dict) and not summary.keys().isdisjoint(
+            ("curve_crc32", "summary_crc32")
+        )
+        if sealed and summary.get("summary_crc32") != summary_crc32(summary):
+            raise Damaged(f"{SUMMARY} is not as the run wrote it: its checksum differs")
+        return _checked(summary)
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        raise Damaged(f"{SUMMARY} is no summary of a run: {_one_line(error)}") from error
+
+
+def _checked(summary: Any) -> dict[str, Any]:
+    if not isinstance(summary, dict):
+        raise ValueError("not an object")
+    known = {key: _typed(summary, key, str) for key in ("function", "optimizer", "device", "dtype")}
+    known |= {key: _typed(summary, key, int) for key in ("seed", "steps")}
+    if (status := summary["status"]) not in STATUSES:
+        raise ValueError(f"status is {status!r}")
+    known["status"] = status
+    for key in ("first_loss", "final_loss", "steps_per_second"):
+        known[key] = None if summary.get(key) is None else float(summary[key])
+    error = summary.get("error")
+    known["error"] = None if error is None else " ".join(str(error).split())
+    known["config"] = flat(summary.get("config") or {})
+    known["config"].setdefault("data", summary.get("data"))
+    known["curve_crc32"] = summary.get("curve_crc32")
+    return known
+
+
+def _typed(summary: dict[str, Any], key: str, kind: type) -> Any:
+    value = summary[key]
+    if type(value) is not kind or (kind is str and not value.isprintable()):
+        raise ValueError(f"{key} is {value!r}")
+    return value
+
+
+def _one_line(error: Exception) -> str:
+    text = f"no {error}" if isinstance(error, KeyError) else str(error)
+    return text if len(text) <= 100 else text[:97] + "..."
+
+
+def flat(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """One level of keys, joined by dots.
+
+    >>> flat({"seed": 0, "optimizer": {"lr": 1e-06}})
+    {'seed': 0, 'optimizer.lr': 1e-06}
+    """
+    pairs: dict[str, Any] = {}
+    for key, value in config.items():
+        if isinstance(value, dict):
+            pairs |= flat(value, f"{prefix}{key}.")
+        else:
+            pairs[prefix + key] = value
+    return pairs
+
+
+def parse_curve(content: bytes) -> tuple[np.ndarray, np.ndarray, str | None]:
+    """Steps and losses of a `curve.csv` up to the first line that can't be right.
+
+    A last line without its line end was cut while it was written: it is no record.
+
+    Returns:
+        steps (n,) int64, losses (n,) float64, and what is wrong behind them, or None.
+
+    >>> parse_curve(b"step,loss" + bytes([10]) + b"0,2.5" + bytes([10]) + b"1,1.2")
+    (array([0]), array([2.5]), None)
+    """
+    header, *lines = content.split(b"\n")
+    if header != HEADER or not lines:
+        return _arrays([], [], f"the first line is not {HEADER.decode()!r}")
+    lines.pop()
+    steps: list[int] = []
+    losses: list[float] = []
+    problem = None
+    previous = -1
+    for number, line in enumerate(lines, start=2):
+        record = RECORD.fullmatch(line)
+        if record is None:
+            problem = f"line {number} is no step and loss"
+            break
+        step = int(record[1])
+        if step <= previous:
+            problem = f"line {number} goes from step {previous} to step {step}"
+            # Either of the two may be the wrong one.
+            steps.pop()
+            losses.pop()
+            break
+        steps.append(step)
+        losses.append(float(record[2]))
+        previous = step
+    return _arrays(steps, losses, problem)
+
+
+def _arrays(
+    steps: list[int], losses: list[float], problem: str | None
+) -> tuple[np.ndarray, np.ndarray, str | None]:
+    return np.array(steps, dtype=np.int64), np.array(losses, dtype=np.float64), problem
+
+
+def _trusted_part(
+    steps: np.ndarray, losses: np.ndarray, problem: str | None, summary: dict[str, Any]
+) -> tuple[np.ndarray, np.ndarray, str | None]:
+    """What can be used of the curve of a run that was never closed, and so has no checksum."""
+    # Steps are evenly spaced, and a float32 loss is one of the float32 numbers: one changed digit
+    # breaks that.
+    doubtful = np.zeros(len(steps), dtype=bool)
+    if len(steps) > 1:
+        doubtful |= steps != steps[0] + (steps[1] - steps[0]) * np.arange(len(steps))
+    if summary["dtype"] == "float32":
+        with np.errstate(over="ignore"):
+            doubtful |= (losses.astype(np.float32) != losses) & ~np.isnan(losses)
+    if doubtful.any():
+        first = int(doubtful.argmax())
+        problem = f"line {first + 2} is not what a run writes"
+        steps, losses = steps[:first], losses[:first]
+    return steps, losses, problem
+
+
+def _check_closed(
+    summary: dict[str, Any],
+    content: bytes,
+    steps: np.ndarray,
+    losses: np.ndarray,
+    problem: str | None,
+) -> None:
+    if summary["curve_crc32"] not in (None, zlib.crc32(content)):
+        raise Damaged(f"{CURVE} is not as the run left it: its checksum differs")
+    if problem:
+        raise Damaged(f"{CURVE}: {problem}")
+    ends = (float(losses[0]), float(losses[-1])) if len(losses) else (None, None)
+    for key, loss in zip(("first_loss", "final_loss"), ends, strict=True):
+        told = summary[key]
+        if told is not None and (loss is None or not np.array_equal(told, loss, equal_nan=True)):
+            raise Damaged(f"{SUMMARY} says {key} {told!r}, {CURVE} says {loss!r}")
+    if summary["status"] == "finished":
+        missing = summary["steps"] - 1 - (int(steps[-1]) if len(steps) else -1)
+        if not 0 <= missing < summary["config"].get("log_every", 1):
+            raise Damaged(f"{SUMMARY} says finished after {summary['steps']} steps, {CURVE} not")

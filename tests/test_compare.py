@@ -1,0 +1,157 @@
+"""compare.py as it is typed, and on run folders damaged in every way."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import compare
+from tests.recorded import write_run
+
+ROOT = Path(compare.__file__).parent
+
+
+def run_compare(*arguments):
+    """Standard output, standard error and exit code of compare.py, in this process."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            with compare.explained():
+                compare.main([str(argument) for argument in arguments])
+        except SystemExit as exit:
+            code = exit.code
+    return out.getvalue(), err.getvalue(), code
+
+
+def test_as_it_is_typed(tmp_path):
+    write_run(tmp_path / "s/a", [3.0, 2.0, 1.0], function="builtin")
+    write_run(tmp_path / "s/b", [3.0, 2.0, 1.5])
+    result = subprocess.run(
+        [sys.executable, ROOT / "compare.py", "s"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert "0.5 at step 2" in result.stdout
+    assert (tmp_path / "s/comparison.png").exists()
+
+
+def test_it_does_not_wait_for_torch():
+    code = "import compare, lab.picture, sys; print('torch' in sys.modules, 'hydra' in sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert result.stdout == "False False\n"
+
+
+def test_a_reader_that_stops_early_sees_no_traceback(tmp_path):
+    for i in range(400):
+        write_run(tmp_path / f"{i}", [3.0])
+    read, write = os.pipe()
+    os.close(read)
+    result = subprocess.run(
+        [sys.executable, ROOT / "compare.py", tmp_path, "--csv"],
+        stdout=write, stderr=subprocess.PIPE, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    os.close(write)
+    assert result.stderr == ""
+
+
+def test_nothing_left_is_an_error(tmp_path):
+    (tmp_path / "empty").mkdir()
+    out, err, code = run_compare(tmp_path)
+    assert (out, code) == ("", 2)
+    assert f"skipped {tmp_path}: no run in it" in err
+    assert "error: no run to compare" in err
+
+
+def test_one_damaged_run_does_not_hide_the_others(tmp_path):
+    write_run(tmp_path / "a", [3.0])
+    (write_run(tmp_path / "b", [3.0]) / "curve.csv").write_text("")
+    out, err, code = run_compare(tmp_path, "--json")
+    assert code == 0
+    assert [run["name"] for run in json.loads(out)["runs"]] == ["a"]
+    assert err == f"skipped {tmp_path / 'b'}: curve.csv is empty\n"
+    assert not (tmp_path / "comparison.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (["--reference", "none"], "--reference none: none of the runs"),
+        (["--tolerance", "-1"], "a number of at least 0"),
+        (["--tolerance", "nan"], "a number of at least 0"),
+        (["--plot", "/none/a.png"], "--plot /none/a.png"),
+        (["--json", "--csv"], "not allowed with"),
+    ],
+)
+def test_a_mistake_is_one_message(tmp_path, option, said):
+    write_run(tmp_path / "a", [3.0])
+    _, err, code = run_compare(tmp_path, *option)
+    assert code == 2
+    assert said in err
+
+
+def test_200_damaged_runs(tmp_path):
+    """Every change to a file that is read is either named or harmless; no number is ever wrong."""
+    chance = random.Random(0)
+    losses = np.random.default_rng(0).random(40, dtype=np.float32).tolist()
+    whole = {
+        status: write_run(
+            tmp_path / "whole" / status, losses, function=status, status=status, dtype="float32",
+            steps=40 if status == "finished" else 500,
+        )
+        for status in ("finished", "running", "interrupted")
+    }  # fmt: skip
+    out, err, _ = run_compare(tmp_path / "whole", "--json")
+    assert err == ""
+    told_whole = {run["function"]: run for run in json.loads(out)["runs"]}
+
+    ways = {}
+    for i in range(200):
+        status = chance.choice(list(whole))
+        folder = tmp_path / "damaged" / f"{i}"
+        shutil.copytree(whole[status], folder)
+        file = folder / chance.choice(["summary.json", "curve.csv"])
+        content = bytearray(file.read_bytes())
+        way = chance.choice(["cut", "flip", "junk"])
+        at = chance.randrange(len(content))
+        if way == "cut":
+            content = content[:at]
+        elif way == "flip":
+            content[at] ^= 1 << chance.randrange(8)
+        else:
+            content[at : at + 20] = chance.randbytes(20)
+        file.write_bytes(content)
+        ways[str(i)] = (status, file.name, way)
+    write_run(tmp_path / "damaged/whole", losses, function="builtin", dtype="float32")
+
+    out, err, code = run_compare(tmp_path / "damaged", "--json")
+    assert code == 0
+    told = {run["name"]: run for run in json.loads(out)["runs"]}
+    assert told["whole"]["status"] == "finished"
+    for name, (status, file, way) in ways.items():
+        named = f"{tmp_path / 'damaged' / name}:" in err
+        if name not in told:
+            assert named, (name, status, file, way)
+            continue
+        # What is told of a damaged run: its own steps, as far as they can be trusted.
+        run, truth = told[name], told_whole[status]
+        assert status == "running" or file == "summary.json", (name, status, file, way)
+        shown = ("function", "optimizer", "device", "dtype", "seed", "status", "steps_per_second")
+        assert [run[key] for key in shown] == [truth[key] for key in shown]
+        assert run["steps"] <= truth["steps"]
+        if run["steps"]:
+            assert run["final_loss"] == losses[run["steps"] - 1], (name, status, file, way)
+            assert run["parts_at"] is None, (name, status, file, way)
+        # A curve that is still being written may end anywhere; any other damage is named.
+        assert named or way == "cut" or run["steps"] == truth["steps"], (name, status, file, way)
