@@ -147,7 +147,7 @@ def test_a_torn_last_line_is_no_record():
         b"2," + b"9" * 5000,
         b"9" * 5000 + b",1.0",
         b"\xff\x00,1.0",
-    ],  # fmt: skip
+    ],
 )
 def test_the_curve_ends_before_the_first_line_that_is_no_record(line):
     steps, _, problem = parse_curve(b"step,loss\n0,3.0\n1,2.0\n" + line + b"\n3,1.0\n")
