@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.comparison import as_csv, as_json, compare, table
-from lab.curves import read_runs
+from lab.comparison import as_csv, as_json, compare, table, terminal_width
+from lab.curves import notes, read_runs
 from lab.errors import UserError, explained
 
 OUTPUTS = Path(__file__).resolve().parent / "outputs"
@@ -64,11 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parse_arguments(arguments)
     paths = options.paths or [OUTPUTS]
     runs, skipped = read_runs(paths)
-    for one in skipped:
-        print(f"skipped {one.path}: {one.reason}", file=sys.stderr)
-    for run in runs:
-        if run.remark:
-            print(f"note {run.folder}: {run.remark}", file=sys.stderr)
+    for line in notes(runs, skipped):
+        print(line, file=sys.stderr)
     if not runs:
         raise UserError(f"no run to compare in {', '.join(map(str, paths))}")
 
@@ -78,8 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     elif options.csv:
         print(as_csv(comparison), flush=True)
     else:
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        print(table(comparison, width), flush=True)
+        print(table(comparison, terminal_width()), flush=True)
     if options.plot or not (options.json or options.csv):
         from lab.picture import draw  # matplotlib takes a second that --json need not wait for
 

@@ -7,6 +7,8 @@ import io
 import json
 import math
 import os
+import shutil
+import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +20,14 @@ import numpy as np
 from lab.curves import RecordedRun, Skipped
 from lab.errors import UserError
 
-CHOICES = ("function", "optimizer", "model", "data")
+SAID_BARE = ("function", "optimizer", "model", "data", "device", "dtype")
+# Which choices bring the keys of a section of the config with them.
+FROM = {
+    "function": ("function",),
+    "optimizer": ("optimizer",),
+    "data": ("data",),
+    "model": ("model", "function", "data"),
+}
 # Keys that say how a run is watched or stored: no curve depends on them.
 NOT_THE_PROBLEM = ("resume", "progress", "log_every", "flush_seconds", "checkpoint_every")
 
@@ -161,23 +170,24 @@ def labels(runs: Sequence[RecordedRun], names: Sequence[str]) -> list[str]:
         | {key: getattr(run, key) for key in ("function", "optimizer", "device", "dtype", "seed")}
         for run in runs
     ]
-    differing = [
-        key
-        for key in dict.fromkeys(key for config in configs for key in config)
-        if _differs(configs, key)
+    shown: dict[tuple, str] = {}
+    for key in dict.fromkeys((*SAID_BARE, "seed", *(key for config in configs for key in config))):
+        values = [config.get(key) for config in configs]
+        if _differs(configs, key):
+            # `model.features: ${data.features}` is the same difference once more.
+            shown.setdefault((_last(key), repr(values)), key)
+    keys = list(shown.values())
+    short = [_last(key) for key in keys]
+    parts = [
+        " ".join(
+            str(config[key])
+            if key in SAID_BARE
+            else f"{last if short.count(last) == 1 else key}={_value(config[key])}"
+            for key, last in zip(keys, short, strict=True)
+            if key in config
+        )
+        for config in configs
     ]
-    first = ("function", "optimizer", "device", "dtype", "seed")
-    differing.sort(key=lambda key: first.index(key) if key in first else len(first))
-    short = [key.rpartition(".")[2] for key in differing]
-    parts = []
-    for config in configs:
-        said = []
-        for key, last in zip(differing, short, strict=True):
-            if key in first[:4]:
-                said.append(str(config[key]))
-            elif key in config:
-                said.append(f"{last if short.count(last) == 1 else key}={_value(config[key])}")
-        parts.append(" ".join(said))
     return [
         part if part and parts.count(part) == 1 else f"{part} ({name})" if part else name
         for part, name in zip(parts, names, strict=True)
@@ -185,13 +195,18 @@ def labels(runs: Sequence[RecordedRun], names: Sequence[str]) -> list[str]:
 
 
 def _differs(configs: Sequence[dict[str, Any]], key: str) -> bool:
-    section = key.split(".")[0] if "." in key else None
+    section = key.partition(".")[0]
+    # A key inside a section is compared between runs of the same choice alone; a model takes its
+    # layers from the function and its sizes from the data.
+    fixed = () if section == key else FROM.get(section, ())
     values = defaultdict(set)
     for config in configs:
-        # Keys inside a section are compared between runs of the same choice alone.
-        choice = config.get(section) if section in CHOICES else None
-        values[choice].add(repr(config.get(key)))
+        values[tuple(config.get(choice) for choice in fixed)].add(repr(config.get(key)))
     return any(len(group) > 1 for group in values.values())
+
+
+def _last(key: str) -> str:
+    return key.rpartition(".")[2]
 
 
 def _value(value: Any) -> str:
@@ -239,6 +254,11 @@ def table(comparison: Comparison, width: int | None = None) -> str:
     return "\n".join(line if width is None else _cut(line, width) for line in lines)
 
 
+def terminal_width() -> int | None:
+    """Characters in a line of the terminal; None where standard output is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
 LEFT = ("name", "function", "optimizer", "device", "status", "largest difference")
 
 
@@ -260,10 +280,8 @@ def _too_wide(columns: dict[str, list[str]], width: int | None) -> bool:
 
 
 def _shortened(names: list[str], size: int) -> list[str]:
-    return [
-        name if len(name) <= size else f"{name[: (size - 1) // 2]}…{name[-(size // 2) :]}"
-        for name in names
-    ]
+    # Names begin with a date and end with what is particular.
+    return [name if len(name) <= size else f"…{name[1 - size :]}" for name in names]
 
 
 def _cut(line: str, width: int) -> str:

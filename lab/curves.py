@@ -99,6 +99,12 @@ def read_runs(paths: Iterable[Path]) -> tuple[list[RecordedRun], list[Skipped]]:
     return runs, skipped
 
 
+def notes(runs: Iterable[RecordedRun], skipped: Iterable[Skipped]) -> list[str]:
+    """A line for each path that was not used, and for each run that was used in part."""
+    lines = [f"skipped {one.path}: {one.reason}" for one in skipped]
+    return lines + [f"used in part {run.folder}: {run.remark}" for run in runs if run.remark]
+
+
 def find_runs(path: Path) -> tuple[list[Path], list[Path]]:
     """Run folders at or below `path` in natural order, and the folders that hold no run.
 
@@ -197,7 +203,8 @@ def _checked(summary: Any) -> dict[str, Any]:
     error = summary.get("error")
     known["error"] = None if error is None else " ".join(str(error).split())
     known["config"] = flat(summary.get("config") or {})
-    known["config"].setdefault("data", summary.get("data"))
+    for choice in ("data", "model"):
+        known["config"].setdefault(choice, summary.get(choice))
     known["curve_crc32"] = summary.get("curve_crc32")
     return known
 

@@ -117,6 +117,12 @@ def test_labels_say_only_what_differs(run):
     assert said(adam, other) == ["lr=0.1", "lr=0.2"]
     assert said({}, {}) == ["0", "1"]
     assert said({"function": "a"}, {}, {}) == ["a", "myrelu (1)", "myrelu (2)"]
+    # a model takes its layers from the function and its sizes from the data
+    relu = {"model": {"activation": {"_target_": "torch.relu"}}, "function": {}}
+    tanh = {"model": {"activation": {"_target_": "torch.tanh"}}, "function": {}}
+    assert said({"function": "a", "config": relu}, {"config": tanh}) == ["a", "myrelu"]
+    sizes = [{"data": {"features": n}, "model": {"features": n}} for n in (5, 10)]
+    assert said(*({"config": config} for config in sizes)) == ["features=5", "features=10"]
     assert said({"config": {"flush_seconds": 2}}, {"config": {"flush_seconds": 3}}) == ["0", "1"]
 
 

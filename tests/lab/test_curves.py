@@ -35,7 +35,10 @@ def test_losses_come_back_bit_for_bit(tmp_path):
     assert run.losses.tolist() == LOSSES
     assert run.steps.tolist() == [0, 1, 2, 3]
     assert (run.first_loss, run.final_loss) == (LOSSES[0], LOSSES[-1])
-    assert run.config == {"seed": 0, "optimizer.lr": 1e-6, "data.samples": 64, "data": "random"}
+    assert run.config == {"seed": 0, "optimizer.lr": 1e-6, "data.samples": 64} | {
+        "data": "random",
+        "model": "two_layer_net",
+    }
     assert run.remark is None
 
 
