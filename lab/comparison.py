@@ -9,6 +9,7 @@ import math
 import os
 import shutil
 import sys
+import textwrap
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -220,7 +221,7 @@ def table(comparison: Comparison, width: int | None = None) -> str:
     """The comparison as text, no line wider than `width` characters (None: as wide as it gets).
 
     Where there is too little room, a column in which all runs say the same becomes a line above
-    the table; then the least telling columns go.
+    the table; then the least telling columns go, and labels stand in for long names.
     """
     rows = comparison.rows
     columns = {
@@ -243,14 +244,21 @@ def table(comparison: Comparison, width: int | None = None) -> str:
     for column in ("steps/s", "first loss", "device", "optimizer", "function", "steps"):
         if column in columns and _too_wide(columns, width):
             del columns[column]
+    shown = columns["name"]
     if width:
-        room = width - _width({key: cells for key, cells in columns.items() if key != "name"}) - 2
-        columns["name"] = _shortened(columns["name"], max(room, 12))
+        rest = {title: cells for title, cells in columns.items() if title != "name"}
+        room = max(width - _width(rest) - 2, 12)
+        if max(map(len, shown)) > room:
+            shown = [row.label for row in rows]
+        columns["name"] = [_cut(name, room) for name in shown]
     lines = [f"every run: {', '.join(f'{k} {v}' for k, v in above.items())}"] if above else []
     lines += _lines(columns)
     if comparison.tolerance:
         lines.append(f"equal: a relative difference of at most {comparison.tolerance:g}")
-    lines += [f"{row.name}: {row.run.status}: {row.run.error}" for row in rows if row.run.error]
+    for name, row in zip(shown, rows, strict=True):
+        if row.run.error:
+            line = f"{name}: {row.run.status}: {row.run.error}"
+            lines += textwrap.wrap(line, width, subsequent_indent="  ") if width else [line]
     return "\n".join(line if width is None else _cut(line, width) for line in lines)
 
 
@@ -279,11 +287,6 @@ def _too_wide(columns: dict[str, list[str]], width: int | None) -> bool:
     return width is not None and _width(columns) > width
 
 
-def _shortened(names: list[str], size: int) -> list[str]:
-    # Names begin with a date and end with what is particular.
-    return [name if len(name) <= size else f"…{name[1 - size :]}" for name in names]
-
-
 def _cut(line: str, width: int) -> str:
     return line if len(line) <= width else line[: width - 1] + "…"
 
@@ -294,7 +297,7 @@ def _status(run: RecordedRun) -> str:
 
 
 def _loss(loss: float | None) -> str:
-    return "-" if loss is None else f"{loss:.6g}"
+    return "-" if loss is None else f"{loss:.5g}"
 
 
 def _rate(steps_per_second: float | None) -> str:
@@ -317,7 +320,7 @@ def _largest(row: Row, comparison: Comparison) -> str:
     over = f" ({len(found.steps):,} steps)" if shorter else ""
     if found.largest == 0.0:
         return f"equal bit for bit{over}"
-    return f"{found.largest:.2g} at step {found.largest_at}{over}"
+    return f"{found.largest:.2g} at {found.largest_at}{over}"
 
 
 # --- for scripts -------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def test_as_it_is_typed(tmp_path):
         [sys.executable, ROOT / "compare.py", "s"],
         cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
-    assert "0.5 at step 2" in result.stdout
+    assert "0.5 at 2" in result.stdout
     assert (tmp_path / "s/comparison.png").exists()
 
 
