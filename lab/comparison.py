@@ -233,10 +233,13 @@ def table(comparison: Comparison, width: int | None = None) -> str:
         "status": [_status(row.run) for row in rows],
         "first loss": [_loss(row.run.first_loss) for row in rows],
         "last loss": [_loss(row.run.final_loss) for row in rows],
+        "accuracy": [_accuracy(row.run.test_accuracy) for row in rows],
         "steps/s": [_rate(row.run.steps_per_second) for row in rows],
         "parts at": [_parts_at(row, comparison) for row in rows],
         "largest difference": [_largest(row, comparison) for row in rows],
     }
+    if all(row.run.test_accuracy is None for row in rows):
+        del columns["accuracy"]
     above: dict[str, str] = {}
     for column in ("optimizer", "device", "steps", "status", "first loss", "function"):
         if _too_wide(columns, width) and len(set(columns[column])) == 1:
@@ -300,6 +303,10 @@ def _loss(loss: float | None) -> str:
     return "-" if loss is None else f"{loss:.5g}"
 
 
+def _accuracy(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"
+
+
 def _rate(steps_per_second: float | None) -> str:
     return "-" if steps_per_second is None else f"{steps_per_second:,.0f}"
 
@@ -341,6 +348,7 @@ def as_records(comparison: Comparison) -> list[dict[str, Any]]:
             "status": _status(row.run),
             "first_loss": _plain(row.run.first_loss),
             "final_loss": _plain(row.run.final_loss),
+            "test_accuracy": _plain(row.run.test_accuracy),
             "steps_per_second": _plain(row.run.steps_per_second),
             "reference": row is comparison.reference,
             "not_comparable": row.difference.not_comparable,

@@ -36,6 +36,7 @@ class RecordedRun:
         steps: (n,) int64, strictly rising.
         losses: (n,) float64, the loss at each of those steps; NaN and infinities are possible.
         steps_per_second: as the run measured it, or None.
+        test_accuracy: the share of the test set told right at the last step, or None.
         error: why the run stopped, in one line, or None.
         config: the config the run was started with, flat: `{"optimizer.lr": 1e-06}`.
         remark: what was left out of the curve and why, or None.
@@ -49,6 +50,7 @@ class RecordedRun:
     seed: int
     status: str
     steps_per_second: float | None
+    test_accuracy: float | None
     error: str | None
     config: dict[str, Any]
     steps: np.ndarray
@@ -158,7 +160,8 @@ def read_run(folder: Path) -> RecordedRun:
 
 
 _FIELDS = (
-    "function", "optimizer", "device", "dtype", "seed", "status", "steps_per_second", "error",
+    "function", "optimizer", "device", "dtype", "seed", "status", "steps_per_second",
+    "test_accuracy", "error",
 )  # fmt: skip
 
 
@@ -198,7 +201,7 @@ def _checked(summary: Any) -> dict[str, Any]:
     if (status := summary["status"]) not in STATUSES:
         raise ValueError(f"status is {status!r}")
     known["status"] = status
-    for key in ("first_loss", "final_loss", "steps_per_second"):
+    for key in ("first_loss", "final_loss", "steps_per_second", "test_accuracy"):
         known[key] = None if summary.get(key) is None else float(summary[key])
     error = summary.get("error")
     known["error"] = None if error is None else " ".join(str(error).split())

@@ -159,6 +159,16 @@ def test_the_whole_table(mixed):
     ]
 
 
+def test_the_accuracy_is_a_column_where_there_is_one(run):
+    assert "accuracy" not in table(compare([run("a")]))
+    header, _, first, second = table(compare([run("b", test_accuracy=0.9756), run("c")])).split(
+        "\n"
+    )
+    assert "  accuracy  " in header
+    assert "  97.6%  " in first
+    assert "  -  " in second
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 300])
 def test_no_line_is_wider_than_the_terminal(mixed, width):
     lines = table(mixed, width).splitlines()
