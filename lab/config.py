@@ -1,0 +1,229 @@
+"""The config, checked before anything is made: each rule says in words what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException, InstantiationException
+from hydra.experimental.callback import Callback
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from torch import Tensor, nn
+
+from lab.checkpoint import load_checkpoint
+from lab.devices import pick_device
+from lab.errors import UserError, explained
+from lab.run import refuse_used_folder
+
+CONF = Path(__file__).parent.parent / "conf"
+GROUPS = ("function", "model", "data", "optimizer")
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+MOST_ELEMENTS = 10**9  # of one tensor: 4 GB in float32
+
+
+def _whole(least: int, most: int) -> tuple[Callable[[Any], bool], str]:
+    def holds(value: Any) -> bool:
+        return type(value) is int and least <= value <= most
+
+    return holds, f"a whole number from {least:,} to {most:,}".replace(",", "_")
+
+
+def _number(least: float, open_end: bool = False) -> tuple[Callable[[Any], bool], str]:
+    def holds(value: Any) -> bool:
+        number = type(value) in (int, float) and math.isfinite(value)
+        return number and (value > least if open_end else value >= least)
+
+    return holds, f"a finite number {'above' if open_end else 'of at least'} {least:g}"
+
+
+def _one_of(*allowed: Any) -> tuple[Callable[[Any], bool], str]:
+    def holds(value: Any) -> bool:
+        return any(value is a or (isinstance(a, str) and value == a) for a in allowed)
+
+    words = [{True: "true", False: "false", None: "null"}.get(a, a) for a in allowed]
+    return holds, f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "steps": _whole(1, 10**9),
+    "seed": _whole(0, 2**63 - 1),
+    "device": (lambda value: isinstance(value, str), "cpu, cuda, cuda:N, mps or auto"),
+    "dtype": _one_of(*DTYPES),
+    "compile": _one_of(True, False),
+    "log_every": _whole(1, 10**9),
+    "flush_seconds": _number(0, open_end=True),
+    "checkpoint_every": _whole(0, 10**9),
+    "resume": (lambda value: value is None or isinstance(value, str), "a run folder, or null"),
+    "stop_on_nonfinite": _one_of(True, False),
+    "progress": _one_of(True, False, None),
+    "data.samples": _whole(1, 10**9),
+    "data.features": _whole(1, 10**9),
+    "data.targets": _whole(1, 10**9),
+    "model.hidden": _whole(1, 10**9),
+    "model.bias": _one_of(True, False),
+    "model.init": _one_of("normal", "he"),
+    "optimizer.lr": _number(0),
+    "function.layout": _one_of("out_in", "in_out"),
+}
+KEYS = [*RULES, *GROUPS, "function.linear", "function.activation"]
+
+
+def checked(cfg: DictConfig) -> dict[str, Any]:
+    """The config with every interpolation resolved, as plain containers.
+
+    Raises:
+        UserError: the first key whose value breaks its rule; names key, value, what is allowed.
+    """
+    for group in GROUPS:
+        if not OmegaConf.is_dict(cfg.get(group)):
+            raise UserError(
+                f"{group}={_shown(cfg.get(group))}: one of {', '.join(_choices(group))}"
+            )
+    keys = [str(key) for key in cfg] + [f"function.{key}" for key in cfg.function]
+    for key in keys:
+        if key not in KEYS:
+            raise UserError(_no_such_key(key))
+    try:
+        config = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(f"{error.full_key}: {reason}") from None
+    for key, (holds, words) in RULES.items():
+        section, _, name = key.rpartition(".")
+        values = config[section] if section else config
+        if name in values and not holds(values[name]):
+            raise UserError(f"{key}={_shown(values[name])}: {words}")
+    _check_sizes(config)
+    if pick_device(config["device"]).type == "mps" and config["dtype"] == "float64":
+        raise UserError("dtype=float64: MPS has none; use float32, or device=cpu")
+    return config
+
+
+def _no_such_key(key: str) -> str:
+    near = difflib.get_close_matches(key, KEYS, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(KEYS)}"
+    return f"{key}: no such key; {hint}"
+
+
+def _no_such_choice(group: str, name: str) -> str:
+    choices = sorted(path.stem for path in (CONF / group).glob("*.yaml"))
+    return f"{group}={name}: one of {', '.join(choices)}"
+
+
+def _check_sizes(config: dict[str, Any]) -> None:
+    sizes = {f"data.{k}": config["data"].get(k) for k in ("samples", "features", "targets")}
+    sizes["model.hidden"] = config["model"].get("hidden")
+    pairs = [
+        ("data.samples", "data.features"),
+        ("data.samples", "model.hidden"),
+        ("data.features", "model.hidden"),
+        ("data.samples", "data.targets"),
+        ("model.hidden", "data.targets"),
+    ]
+    for first, second in pairs:
+        rows, columns = sizes[first], sizes[second]
+        if rows and columns and rows * columns > MOST_ELEMENTS:
+            raise UserError(
+                f"{first}={rows}, {second}={columns}: a tensor of {rows * columns:.1g} numbers; "
+                f"at most {MOST_ELEMENTS:.0e}"
+            )
+
+
+def _shown(value: Any) -> str:
+    """A value as one would type it on the command line."""
+    return "null" if value is None else str(value).lower() if value in (True, False) else str(value)
+
+
+def build(config: dict[str, Any], group: str, *args: Any) -> Any:
+    """Make the part that `config[group]` describes.
+
+    Args:
+        config: from `checked`.
+        group: function, model, data or optimizer.
+        args: handed to the part in front of what the config says.
+
+    Raises:
+        UserError: a target in it can't be imported, or refuses an argument; says which and why.
+    """
+    try:
+        part = instantiate(config[group], _convert_="all")
+        return part(*args) if args else part
+    except InstantiationException as error:
+        where = re.search(r"full_key: (\S+)", str(error))
+        key = f"{group}.{where[1]}" if where else group
+        raise UserError(f"{key}: {_root_cause(error)}") from error
+    except TypeError as error:
+        raise UserError(f"{group}: {error}") from error
+
+
+def _root_cause(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = str(error).splitlines()
+    # What an import really failed with is quoted by Hydra in its own words.
+    return lines[0] if not isinstance(error, InstantiationException) else " ".join(lines)
+
+
+def check_activation(model: nn.Module, function: str) -> None:
+    """Refuse a Function that can't stand between the layers of a network.
+
+    Args:
+        model: its `activation`, if it has one, is tried once, on a (2, 3) tensor of twos.
+        function: the name of the choice, for the message.
+
+    Raises:
+        UserError: it takes other arguments, or its output has another shape.
+    """
+    tried = torch.full((2, 3), 2.0)
+    says = f"function={function}: no activation for a network, which needs tensor -> same shape"
+    try:
+        output = getattr(model, "activation", torch.relu)(tried)
+    except TypeError as error:
+        raise UserError(f"{says}; {error}") from error
+    if not isinstance(output, Tensor) or output.shape != tried.shape:
+        got = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+        raise UserError(f"{says}; (2, 3) gave {got}")
+
+
+@contextmanager
+def composed() -> Iterator[None]:
+    """Tell what Hydra refuses to compose in the words of this lab."""
+    try:
+        yield
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(_about_composition(error)) from error
+
+
+def _about_composition(error: Exception) -> str:
+    text = str(error)
+    if key := re.search(r"Could not (?:override|append to config) '([^']+)'", text):
+        return _no_such_key(key[1].partition("=")[0])
+    if choice := re.search(r"Could not find '(\w+)/([^']*)'", text):
+        group, name = choice.groups()
+        return _no_such_choice(group, name)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return "; ".join(lines[:2])
+
+
+class CheckFirst(Callback):
+    """Refuses a single run before Hydra makes or touches its folder."""
+
+    def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
+        # Hydra turns an exception of a callback into a warning, but lets the SystemExit through
+        # that `explained` makes of it.
+        with explained():
+            checked(OmegaConf.masked_copy(config, [key for key in config if key != "hydra"]))
+            HydraConfig.instance().set_config(config)  # the name of the folder is made from it
+            if config.resume is None:
+                refuse_used_folder(Path(config.hydra.run.dir))
+            else:
+                load_checkpoint(Path(config.resume))

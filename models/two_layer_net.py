@@ -1,0 +1,70 @@
+"""The network of PyTorch's official example: linear, activation, linear."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+# A weight as the official script draws it, (in_features, out_features), and the same draw scaled
+# so that the variance of the activations stays the same from layer to layer (He et al., 2015).
+INITS: dict[str, Callable[[int, int], Tensor]] = {
+    "normal": torch.randn,
+    "he": lambda in_features, out_features: (
+        torch.randn(in_features, out_features) * math.sqrt(2 / in_features)
+    ),
+}
+
+
+class TwoLayerNet(nn.Module):
+    """activation(x @ w1) @ w2, told which linear layer and which activation to use.
+
+    Every choice of linear layer starts from the same numbers: w1, then w2, are drawn from the
+    global random state in the layout of the official script, transposed where the layer wants it;
+    biases start at zero.
+
+    Args:
+        features, hidden, targets: widths of the input, the hidden layer and the output.
+        bias: whether the layers have one.
+        init: "normal" (the official N(0, 1)) or "he" (N(0, 2 / in_features)).
+        linear: makes a layer, called as `linear(in_features, out_features, bias=bias)`.
+        layout: the shape of that layer's weight, "out_in" or "in_out".
+        activation: tensor -> tensor of the same shape.
+
+    Raises:
+        ValueError: init or layout is none of the above.
+    """
+
+    def __init__(
+        self,
+        features: int,
+        hidden: int,
+        targets: int,
+        *,
+        bias: bool,
+        init: str,
+        linear: Callable[..., nn.Module],
+        layout: str,
+        activation: Callable[[Tensor], Tensor],
+    ) -> None:
+        super().__init__()
+        if init not in INITS:
+            raise ValueError(f"init={init}: one of {', '.join(INITS)}")
+        if layout not in ("out_in", "in_out"):
+            raise ValueError(f"layout={layout}: out_in or in_out")
+        # Drawn before the layers are made: some layers draw numbers of their own.
+        weights = [INITS[init](features, hidden), INITS[init](hidden, targets)]
+        self.linear1 = linear(features, hidden, bias=bias)
+        self.linear2 = linear(hidden, targets, bias=bias)
+        self.activation = activation
+        with torch.no_grad():
+            for layer, weight in zip((self.linear1, self.linear2), weights, strict=True):
+                layer.weight.copy_(weight if layout == "in_out" else weight.t())
+                if layer.bias is not None:
+                    layer.bias.zero_()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (samples, features) to (samples, targets)."""
+        return self.linear2(self.activation(self.linear1(x)))

@@ -1,0 +1,165 @@
+"""Train a small network through a custom autograd Function and record its loss curve.
+
+    python train.py function=myrelu device=cuda
+    python train.py -m function=builtin,myrelu,relu
+
+`train` is the lesson: make the parts, run the loop, keep what was learnt.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import hydra
+import torch
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+from datasets import Data
+from lab.checkpoint import load_checkpoint, restore, resumed_config, save_checkpoint
+from lab.config import DTYPES, build, check_activation, checked, composed
+from lab.devices import pick_device
+from lab.errors import explained, user_traceback
+from lab.names import register_resolvers
+from lab.run import Run, new_summary, record_failure, refuse_used_folder
+
+log = logging.getLogger(__name__)
+register_resolvers()
+
+
+def train(summary: dict[str, Any], folder: Path, checkpoint: dict[str, Any] | None = None) -> Run:
+    """Train one network and leave its run in `folder`.
+
+    Args:
+        summary: from `lab.run.new_summary`, the config in it; kept up to date and written.
+        folder: the run folder; it exists.
+        checkpoint: from `lab.checkpoint.load_checkpoint`, to go on from there.
+
+    Returns:
+        The closed run: its `summary` says how it went, its `signal` whether it was stopped.
+
+    Raises:
+        UserError: a part can't be made, or the loss is not finite (`lab.run.Diverged`).
+    """
+    # Each part is a file in conf/. The seed comes first: x, y, w1 and w2 are drawn in this order,
+    # on the CPU, and only then moved, so that every choice starts from the same numbers.
+    config = summary["config"]
+    device, dtype = pick_device(config["device"]), DTYPES[config["dtype"]]
+    summary["device"] = str(device)
+    torch.manual_seed(config["seed"])
+    data = build(config, "data").to(device, dtype)
+    model = build(config, "model").to(device, dtype)
+    check_activation(model, summary["function"])
+    optimizer = build(config, "optimizer", model.parameters())
+    forward = torch.compile(model) if config["compile"] else model
+    if checkpoint:
+        restore(checkpoint, model, optimizer)
+    first_step = checkpoint["step"] if checkpoint else 0
+    log_every, checkpoint_every = config["log_every"], config["checkpoint_every"]
+
+    with Run(folder, summary, model, first_step) as run:
+        for step in run.steps():
+            # Forward. The loss at this step is the one before its update.
+            loss = data.loss(forward(data.x), data.y)
+            run.record(step, loss)
+            if data.x_test is not None and step % log_every == 0:
+                run.record_scalar("test_accuracy", step, accuracy(model, data))
+
+            # Backward. Autograd calls the backward of each Function that forward went through.
+            optimizer.zero_grad()
+            loss.backward()
+
+            # Update.
+            optimizer.step()
+            if checkpoint_every and (step + 1) % checkpoint_every == 0:
+                save_checkpoint(folder, step + 1, model, optimizer, summary)
+
+        save_checkpoint(folder, step + 1, model, optimizer, summary)
+    return run
+
+
+@torch.no_grad()
+def accuracy(model: torch.nn.Module, data: Data) -> torch.Tensor:
+    """The fraction of the test set that the model puts into the right class, a scalar."""
+    right = model(data.x_test).argmax(dim=1) == data.y_test
+    return right.to(data.x_test.dtype).mean()
+
+
+@hydra.main(version_base="1.3", config_path="conf", config_name="config")
+def main(cfg: DictConfig) -> float:
+    """Train what the config says; returns the last loss, so that a sweeper can minimise it."""
+    hydra_cfg = HydraConfig.get()
+    folder = Path(hydra_cfg.runtime.output_dir)
+    shown = Path(os.path.relpath(folder, hydra_cfg.runtime.cwd))
+    if hydra_cfg.mode == RunMode.MULTIRUN:
+        run = sweep_job(cfg, folder, shown)
+    else:
+        with explained():
+            run = start(cfg, folder)
+        log.info(outcome(run))
+        log.info("run: %s", shown)
+        if run.signal is None:
+            log.info("see it: tensorboard --logdir %s", shlex.quote(str(shown.parent)))
+        else:
+            log.info("go on: python train.py resume=%s", shlex.quote(str(shown)))
+    if run is not None and run.signal is not None:
+        sys.exit(128 + run.signal)
+    return math.inf if run is None else run.summary["final_loss"]
+
+
+def start(cfg: DictConfig, folder: Path) -> Run:
+    """Check the config and train what it says, or go on with the run that it names."""
+    hydra_cfg = HydraConfig.get()
+    config, choices, checkpoint = checked(cfg), hydra_cfg.runtime.choices, None
+    if config["progress"] is None and hydra_cfg.mode == RunMode.MULTIRUN:
+        config["progress"] = False
+    if config["resume"]:
+        checkpoint = load_checkpoint(folder)
+        config = resumed_config(checkpoint, config, choices, hydra_cfg.overrides.task)
+        choices = checkpoint["summary"]
+    return train(new_summary(config, choices), folder, checkpoint)
+
+
+def sweep_job(cfg: DictConfig, folder: Path, shown: Path) -> Run | None:
+    """One job of a sweep: one line on the screen, and a fault in it does not stop the others."""
+    try:
+        refuse_used_folder(folder)
+        run = start(cfg, folder)
+    except Exception as error:
+        log.error("%s: %s", shown, str(error).partition("\n")[0])
+        logging.getLogger("lab.file_only").error(user_traceback(error))
+        record_failure(
+            folder,
+            new_summary(OmegaConf.to_container(cfg), HydraConfig.get().runtime.choices),
+            error,
+        )
+        return None
+    log.info("%s: %s", shown, outcome(run))
+    return run
+
+
+def outcome(run: Run) -> str:
+    """How a run went, in one line."""
+    summary = run.summary
+    rate = summary["steps_per_second"]
+    accuracy = summary.get("test_accuracy")
+    return (
+        f"{summary['status']}: loss {summary['first_loss']:.8g} at step 0, "
+        f"{summary['final_loss']:.8g} at step {summary['steps'] - 1}"
+        + ("" if accuracy is None else f", test accuracy {accuracy:.1%}")
+        + ("" if rate is None else f"; {rate:,.0f} steps a second")
+    )
+
+
+if __name__ == "__main__":
+    # Hydra would print a traceback of its own; composed and explained speak instead.
+    os.environ.setdefault("HYDRA_FULL_ERROR", "1")
+    with explained(), composed():
+        main()
