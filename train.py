@@ -28,7 +28,7 @@ from lab.config import DTYPES, build, check_activation, checked, composed
 from lab.devices import pick_device
 from lab.errors import explained, user_traceback
 from lab.names import register_resolvers
-from lab.run import Run, new_summary, record_failure, refuse_used_folder
+from lab.run import Run, leaving_no_trace, new_summary, record_failure, refuse_used_folder
 
 log = logging.getLogger(__name__)
 register_resolvers()
@@ -101,7 +101,7 @@ def main(cfg: DictConfig) -> float:
     if hydra_cfg.mode == RunMode.MULTIRUN:
         run = sweep_job(cfg, folder, shown)
     else:
-        with explained():
+        with explained(), leaving_no_trace(folder):
             run = start(cfg, folder)
         log.info(outcome(run))
         log.info("run: %s", shown)

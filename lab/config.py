@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -85,9 +86,7 @@ def checked(cfg: DictConfig) -> dict[str, Any]:
     """
     for group in GROUPS:
         if not OmegaConf.is_dict(cfg.get(group)):
-            raise UserError(
-                f"{group}={_shown(cfg.get(group))}: one of {', '.join(_choices(group))}"
-            )
+            raise UserError(_no_such_choice(group, _shown(cfg.get(group))))
     keys = [str(key) for key in cfg] + [f"function.{key}" for key in cfg.function]
     for key in keys:
         if key not in KEYS:
@@ -200,16 +199,22 @@ def composed() -> Iterator[None]:
     try:
         yield
     except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(_about_composition(error)) from error
+        raise UserError(_about_composition(str(error))) from error
+    except ValueError as error:
+        # Hydra's own word for function=null; it does not say which group.
+        if "Config group override must be" not in str(error):
+            raise
+        group = next((g for g in GROUPS if f"{g}=null" in sys.argv), GROUPS[0])
+        raise UserError(_no_such_choice(group, "null")) from error
 
 
-def _about_composition(error: Exception) -> str:
-    text = str(error)
-    if key := re.search(r"Could not (?:override|append to config) '([^']+)'", text):
-        return _no_such_key(key[1].partition("=")[0])
-    if choice := re.search(r"Could not find '(\w+)/([^']*)'", text):
-        group, name = choice.groups()
-        return _no_such_choice(group, name)
+def _about_composition(text: str) -> str:
+    if key := re.search(r"Could not (?:override|append to config) '([^'=]+)", text):
+        return _no_such_key(key[1])
+    if choice := re.search(r"Could not (?:find|load) '(\w+)/([^']*)'", text):
+        return _no_such_choice(*choice.groups())
+    if override := re.search(r"(Error parsing override '.*?')", text):
+        return override[1]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return "; ".join(lines[:2])
 

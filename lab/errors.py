@@ -60,6 +60,14 @@ def user_traceback(error: BaseException) -> str:
     )
 
 
+def users_lines(error: BaseException) -> str:
+    """The same, or nothing where the error never passed through the user's code."""
+    passed = any(
+        _is_users(frame.f_code.co_filename) for frame, _ in traceback.walk_tb(error.__traceback__)
+    )
+    return user_traceback(error) if passed else ""
+
+
 def _is_users(filename: str) -> bool:
     path = Path(filename)
     return path.is_file() and not any(path.is_relative_to(place) for place in OURS + INSTALLED)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import logging
 import math
+import shutil
 import signal
 import threading
 import time
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -48,6 +50,20 @@ def refuse_used_folder(folder: Path) -> None:
         raise UserError(
             f"{folder}: holds a run already; name another folder, or go on with resume={folder}"
         )
+
+
+@contextmanager
+def leaving_no_trace(folder: Path) -> Iterator[None]:
+    """Take a folder that Hydra made away again, if what failed never became a run."""
+    try:
+        yield
+    except Exception:
+        if not (folder / SUMMARY).exists():
+            shutil.rmtree(folder / ".hydra", ignore_errors=True)
+            (folder / "train.log").unlink(missing_ok=True)
+            with suppress(OSError):  # whatever else is in it is not ours
+                folder.rmdir()
+        raise
 
 
 def new_summary(config: dict[str, Any], choices: Mapping[str, str]) -> dict[str, Any]:
