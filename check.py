@@ -1,0 +1,153 @@
+"""Is this backward the derivative of this forward?
+
+    python check.py                     every Function in functions/, a row each
+    python check.py MyReLU              one of them, in detail
+    python check.py my_module.Swish     one of your own
+    python check.py path/to/swish.py    those in a file that lies anywhere
+
+Exit code 0 when each is what it declares itself to be, 1 when one is not, 2 for a wrong command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import math
+import os
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from lab.devices import pick_device
+from lab.errors import UserError, explained, user_traceback
+from lab.gradients import Finding, Verdict, check_function
+from lab.targets import find_functions, functions_in, module_names
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    options = _options(arguments)
+    device = pick_device(options.device)
+    if device.type == "mps":
+        raise UserError("device=mps: it has no float64, which the check needs; use cpu or cuda")
+    how = {"device": str(device), "seed": options.seed, "eps": options.eps, "atol": options.atol}
+    sys.path.insert(1, os.getcwd())  # a Function of your own, in the folder you stand in
+    if options.target:
+        found = find_functions(options.target)
+        verdicts = (check_function(function, **how) for function in found)
+        show = _print_reports
+    else:
+        verdicts, show = _every_verdict(how), _print_table
+    if options.json:
+        verdicts = list(verdicts)
+        print(json.dumps([_jsonable(verdict) for verdict in verdicts], indent=2))
+    else:
+        verdicts = show(verdicts)
+    return 0 if all(verdict.as_declared for verdict in verdicts) else 1
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    summary, _, rest = __doc__.partition("\n")
+    parser = argparse.ArgumentParser(
+        description=summary, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("target", nargs="?", help="a Function; left out: all in functions/")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N or auto")
+    parser.add_argument("--seed", type=_seed, default=0, help="of the random inputs (default 0)")
+    parser.add_argument(
+        "--eps", type=_positive, default=1e-6, help="step of the quotients (default 1e-6)"
+    )
+    parser.add_argument(
+        "--atol", type=_positive, default=1e-4, help="allowed difference (default 1e-4)"
+    )
+    parser.add_argument("--json", action="store_true", help="a list of verdicts, for scripts")
+    return parser.parse_args(arguments)
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not (0 < value < math.inf):
+        raise argparse.ArgumentTypeError(f"{text}: a positive number")
+    return value
+
+
+def _seed(text: str) -> int:
+    value = int(text)
+    if not 0 <= value < 2**63:
+        raise argparse.ArgumentTypeError(f"{text}: a whole number from 0 to 2^63 - 1")
+    return value
+
+
+def _every_verdict(how: dict[str, Any]) -> Iterator[Verdict]:
+    for name in module_names():
+        try:
+            functions = functions_in(importlib.import_module(name))
+        except Exception as error:  # somebody's unfinished file: a row of the table, not the end
+            said = f"{name} can't be imported: {type(error).__name__}: {error}"
+            yield Verdict(
+                name=name.removeprefix("functions."),
+                verdict="cannot run",
+                findings=[Finding("import", said)],
+                users_lines=user_traceback(error),
+            )
+        else:
+            yield from (check_function(function, **how) for function in functions)
+
+
+def _print_reports(verdicts: Iterator[Verdict]) -> list[Verdict]:
+    shown = []
+    for verdict in verdicts:
+        print(("\n" if shown else "") + verdict.report())
+        shown.append(verdict)
+    return shown
+
+
+def _print_table(verdicts: Iterator[Verdict]) -> list[Verdict]:
+    """A row as soon as it is known; what is not as declared is said once more below."""
+    row = "{:22}  {:27}  {:>7}  {:10}  {}".format
+    print(row("", "", "largest", "second", "").rstrip())
+    print(row("Function", "verdict", "error", "derivative", "vmap"))
+    shown = []
+    for verdict in verdicts:
+        error = "-" if verdict.largest_error is None else f"{verdict.largest_error:.1e}"
+        vmap = "yes" if verdict.vmap else "no"
+        print(row(verdict.name, verdict.words, error, verdict.second_derivative, vmap), flush=True)
+        shown.append(verdict)
+    others = [verdict for verdict in shown if not verdict.as_declared]
+    if not others:
+        print(f"\nEach of the {len(shown)} is what it declares itself to be.")
+        return shown
+    print(f"\n{len(others)} of {len(shown)} not as declared:")
+    for verdict in others:
+        first = verdict.findings[0].text if verdict.findings else f"It is {verdict.words}."
+        declared = f"declared {verdict.declared}"
+        if verdict.mistake:
+            declared += f" ({verdict.mistake})"
+        text = f"{verdict.name}, {declared}: {first}"
+        print(textwrap.fill(text, 80, initial_indent="  ", subsequent_indent="    "))
+        if verdict.users_lines:
+            print(textwrap.indent(verdict.users_lines.rstrip(), "    "))
+    return shown
+
+
+def _jsonable(verdict: Verdict) -> dict[str, Any]:
+    """JSON knows no infinity and no NaN: they become the strings "inf", "-inf" and "nan"."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: plain(inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [plain(inner) for inner in value]
+        if isinstance(value, float) and not math.isfinite(value):
+            return str(value)
+        return value
+
+    return plain({**asdict(verdict), "as_declared": verdict.as_declared})
+
+
+if __name__ == "__main__":
+    with explained():
+        sys.exit(main())

@@ -1,0 +1,126 @@
+"""From what is written on the command line to Functions: a name, a dotted path, or a file."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from lab.errors import UserError
+
+HOME = Path(__file__).parent.parent
+
+
+def find_functions(target: str) -> list[Any]:
+    """The Functions that a target means.
+
+    Args:
+        target: the bare name of one in functions/, a dotted path to one or to a module that holds
+            some, or the path of a .py file, which may lie anywhere.
+
+    Raises:
+        UserError: there is none; with the choices.
+        Exception: whatever importing the module raises.
+
+    >>> find_functions("MyReLU")
+    [<class 'functions.myrelu.MyReLU'>]
+    """
+    if target.endswith(".py"):
+        return _all_in(_module_of_file(Path(target)), target)
+    if "." not in target:
+        shipped = {function.__name__: function for function in _shipped(target)}
+        if target in shipped:
+            return [shipped[target]]
+        if importlib.util.find_spec(target) is None:
+            raise UserError(f"{target}: no such Function.{_choices(target, shipped)}")
+    module, rest = _import(target)
+    found: Any = module
+    for name in rest:
+        if not hasattr(found, name):
+            inside = [function.__name__ for function in functions_in(module)]
+            raise UserError(f"{target}: no {name} in {module.__name__}.{_choices(name, inside)}")
+        found = getattr(found, name)
+    return _all_in(found, target) if isinstance(found, ModuleType) else [found]
+
+
+def functions_in(module: ModuleType) -> list[type]:
+    """The Functions that a module defines; not those that it imports."""
+    return [
+        value
+        for name, value in vars(module).items()
+        if inspect.isclass(value)
+        and issubclass(value, torch.autograd.Function)
+        and value.__module__ == module.__name__
+        and not name.startswith("_")
+    ]
+
+
+def module_names() -> list[str]:
+    """The modules of functions/, one Function a file and the mistakes together in one."""
+    return [f"functions.{module.name}" for module in pkgutil.iter_modules([HOME / "functions"])]
+
+
+def _shipped(wanted: str) -> list[type]:
+    """All Functions of functions/; a file that can't be imported matters if it holds the wanted."""
+    found, first_error = [], None
+    for name in module_names():
+        try:
+            found += functions_in(importlib.import_module(name))
+        except Exception as error:  # somebody's unfinished file may raise anything
+            first_error = first_error or error
+    if first_error and wanted not in [function.__name__ for function in found]:
+        raise first_error
+    return found
+
+
+def _module_of_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    sys.path.insert(1, str(path.parent.resolve()))  # it may import what lies beside it
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _import(target: str) -> tuple[ModuleType, list[str]]:
+    """The longest prefix that is a module, and the names that remain."""
+    parts = target.split(".")
+    if not all(part.isidentifier() for part in parts):
+        raise UserError(
+            f"{target}: a Function's name, a dotted path such as my_module.Swish, or a .py file"
+        )
+    module, rest = None, parts
+    for count in range(1, len(parts) + 1):
+        name = ".".join(parts[:count])
+        try:
+            module, rest = importlib.import_module(name), parts[count:]
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise
+            break
+    if module is None:
+        raise UserError(f"{target}: there is no module {parts[0]} here or installed")
+    return module, rest
+
+
+def _all_in(module: ModuleType, target: str) -> list[type]:
+    found = functions_in(module)
+    if not found:
+        raise UserError(f"{target}: it defines no torch.autograd.Function")
+    return found
+
+
+def _choices(name: str, choices: Any) -> str:
+    close = difflib.get_close_matches(name.lower(), [choice.lower() for choice in choices], n=1)
+    meant = [choice for choice in choices if choice.lower() in close]
+    question = f" Did you mean {meant[0]}?" if meant else ""
+    return question + (f" Choices: {', '.join(sorted(choices))}" if choices else "")
