@@ -26,7 +26,7 @@ from datasets import Data
 from lab.checkpoint import load_checkpoint, restore, resumed_config, save_checkpoint
 from lab.config import DTYPES, build, check_activation, checked, composed
 from lab.devices import pick_device
-from lab.errors import explained, user_traceback
+from lab.errors import UserError, explained, user_traceback
 from lab.names import register_resolvers
 from lab.run import Run, leaving_no_trace, new_summary, record_failure, refuse_used_folder
 
@@ -134,7 +134,8 @@ def sweep_job(cfg: DictConfig, folder: Path, shown: Path) -> Run | None:
         run = start(cfg, folder)
     except Exception as error:
         log.error("%s: %s", shown, str(error).partition("\n")[0])
-        logging.getLogger("lab.file_only").error(user_traceback(error))
+        if not isinstance(error, UserError):
+            logging.getLogger("lab.file_only").error(user_traceback(error))
         record_failure(
             folder,
             new_summary(OmegaConf.to_container(cfg), HydraConfig.get().runtime.choices),

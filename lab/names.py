@@ -54,8 +54,8 @@ def _run_folder(parent: str, device: str, resume: str | None) -> str:
     return resume or new_folder(parent, _name_of_this_job(device))
 
 
-def _sweep_folder(parent: str) -> str:
-    return new_folder(parent, HydraConfig.get().runtime.choices.get("experiment") or "sweep")
+def _sweep_folder(parent: str, experiment: str | None) -> str:
+    return new_folder(parent, experiment or "sweep")
 
 
 def _record_folder(resume: str | None) -> str:

@@ -361,5 +361,5 @@ def _plain(value: Any) -> Any:
 
 
 def _one_line(error: BaseException) -> str:
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+    text = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return text if isinstance(error, UserError) else f"{type(error).__name__}: {text}"
