@@ -26,8 +26,8 @@ class BorrowedGradient(torch.autograd.Function):
 
     Saved: `input`; the stand-in is kept on ctx, which is the place for what is no tensor.
 
-    Backward is the derivative of `stand_in`, wherever that has one, to every order; how far it is
-    from the derivative of `function` is for the caller to know.
+    Differentiable, to every order, where `stand_in` is: whether `function` is does not matter. How
+    far the one derivative is from the other is for the caller to know.
 
     Source: surrogate gradients; Neftci, Mostafa, Zenke, "Surrogate Gradient Learning in Spiking
     Neural Networks", 2019 (arXiv:1901.09948).

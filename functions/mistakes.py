@@ -96,10 +96,11 @@ class LinearBiasAveraged(torch.autograd.Function):
         return output if bias is None else output + bias
 
     @staticmethod
-    def backward(ctx, grad_output: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def backward(ctx, grad_output: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         input, weight = ctx.saved_tensors
         # Wrong: mean(0), 1/N of the gradient, N being the number of rows.
-        return grad_output.mm(weight), grad_output.t().mm(input), grad_output.mean(0)
+        grad_bias = grad_output.mean(0) if any(ctx.needs_input_grad[2:]) else None
+        return grad_output.mm(weight), grad_output.t().mm(input), grad_bias
 
     @staticmethod
     def sample_inputs() -> list[tuple]:

@@ -26,7 +26,7 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 from torch.autograd.gradcheck import GradcheckError
 
-from lab.errors import users_lines
+from lab.errors import UserError, users_lines
 from lab.jacobians import (
     RTOL,
     Finding,
@@ -194,7 +194,7 @@ def check_function(
             _check(verdict, target, device, eps, atol)
         except Crash as crash:
             verdict.verdict = "cannot run" if crash.kind == "crash" else "wrong"
-            verdict.findings.append(_explain_crash(crash, verdict.name))
+            verdict.findings.append(_explain_crash(crash))
             verdict.users_lines = users_lines(crash.error)
     return verdict
 
@@ -217,8 +217,9 @@ def _check(verdict: Verdict, target: Any, device: str, eps: float, atol: float) 
             verdict.verdict = "kink"
         if not findings:
             verdict.findings += _used_twice(case)
-        verdict.second_derivative, findings = _second_derivative(case)
-        verdict.findings += findings
+        if not findings and not kinks:  # to second order it has a meaning only where the first is
+            verdict.second_derivative, findings = _second_derivative(case)
+            verdict.findings += findings
         if verdict.findings:
             break
     if verdict.findings:
@@ -229,7 +230,8 @@ def _check(verdict: Verdict, target: Any, device: str, eps: float, atol: float) 
         verdict.notes.append(note)
     if verdict.largest_error is None:
         return  # backward could not be run
-    verdict.kinks += _kinks(target, cases[0], device)
+    more = _kinks(target, cases[0], device)
+    verdict.kinks += [kink for kink in more if kink not in verdict.kinks]
     verdict.vmap, verdict.vmap_reason, findings = _functorch(cases[0])
     if findings:
         verdict.verdict = "wrong"
@@ -279,12 +281,14 @@ def _not_static(name: str, what: str) -> Finding:
     )
 
 
-def _explain_crash(crash: Crash, name: str) -> Finding:
+def _explain_crash(crash: Crash) -> Finding:
     message = str(crash.error).strip()
     if isinstance(crash.error, NotImplementedError):
         return Finding("not written", f"Not written yet: NotImplementedError, {crash.doing}.")
     if message.startswith("Legacy autograd function"):
-        return _not_static(name, "A method is not static, or an instance is called.")
+        return _not_static("MyFunction", "A method is not static, or an instance is called.")
+    if isinstance(crash.error, UserError):
+        return Finding("declaration", message)
     first_line = message.splitlines()[0] if message else ""
     text = f"It raises {type(crash.error).__name__} {crash.doing}: {first_line}"
     return Finding(crash.kind, text)
@@ -333,7 +337,13 @@ def _first_look(case: Case, notes: list[str]) -> list[Finding]:
                 "nothing for this Function.",
             )
         ]
-    notes += _dtype_note(case)
+    if not all(output.isfinite().all() for output in outputs):
+        text = "forward gives inf or nan on these inputs: they lie outside its domain. "
+        return [Finding("not finite", text + "Let sample_inputs() choose others.")]
+    if outputs[0].dtype != torch.float64:
+        text = f"forward computes in {_kind_of(outputs[0])} though it is given float64: "
+        return [Finding("dtype", text + "too coarse to be checked. Keep the dtype of the input.")]
+    notes += _other_dtype(case)
     if not inspect.isclass(case.target):
         return []  # the node is somewhere inside, and what it is handed is not ours to make
     handed = [torch.randn_like(out) if is_float(out) else torch.zeros_like(out) for out in every]
@@ -402,17 +412,22 @@ def _sums_to(shape: torch.Size, target: torch.Size) -> bool:
         return False
 
 
-def _dtype_note(case: Case) -> list[str]:
+def _other_dtype(case: Case) -> list[str]:
+    """Where forward leaves the dtype or device of its input, as a detour through NumPy may."""
     args = [arg.float() if is_float(arg) else arg for arg in case.args]
     with users_code("on float32 inputs", "float32"):
-        outputs = case.outputs(*args)
+        output = case.outputs(*args)[0]
+    given = args[case.floats[0]]
+    if (output.dtype, output.device) == (given.dtype, given.device):
+        return []
     return [
-        f"Given float32 on {arg.device}, forward returns {str(output.dtype)[6:]} on "
-        f"{output.device}."
-        for arg in args[case.floats[0] : case.floats[0] + 1]
-        for output in outputs[:1]
-        if (output.dtype, output.device) != (arg.dtype, arg.device)
+        f"Given {_kind_of(given)}, forward returns {_kind_of(output)}: make it the same, "
+        "with .to(input)."
     ]
+
+
+def _kind_of(tensor: torch.Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} on {tensor.device}"
 
 
 def _not_deterministic(case: Case) -> list[Finding]:
@@ -457,16 +472,18 @@ def _first_derivative(case: Case) -> tuple[float, list[Finding], list[Kink]]:
         args = list(case.args)
         args[i] = not_contiguous(args[i])
         where = f" (with {case.names[i]} not contiguous)"
-        findings, _ = _gradcheck(replace(case, args=tuple(args)), floats, where)
+        findings, _ = _gradcheck(replace(case, args=tuple(args)), floats, where, "not contiguous")
         if findings:
             return error, findings, []
     return error, [], []
 
 
-def _gradcheck(case: Case, needed: Sequence, where: str) -> tuple[list[Finding], list[Kink]]:
+def _gradcheck(
+    case: Case, needed: Sequence, where: str, kind: str = "crash"
+) -> tuple[list[Finding], list[Kink]]:
     reached = _standing_in_for_forward(case) if hasattr(case.target, "surrogate") else case.apply
     try:
-        with users_code(f"in gradcheck{where}", "not contiguous" if "not" in where else "crash"):
+        with users_code(f"in gradcheck{where}", kind):
             gradcheck(reached, case.leaves(needed), eps=case.eps, atol=case.atol, rtol=RTOL)
     except GradcheckError as error:
         findings, kinks = explain(case, needed, where)
@@ -568,10 +585,14 @@ def _used_twice(case: Case) -> list[Finding]:
                 "grad_output: multiply by it, do not clip, normalise or round it.",
             )
         ]
-    with users_code("with the expanded grad_output that y.sum().backward() hands over", "expanded"):
-        ones = [torch.ones((), dtype=o.dtype, device=o.device).expand_as(o) for o in outputs]
-        inputs = [leaves[i] for i in case.floats]
-        torch.autograd.grad(outputs, inputs, ones, allow_unused=True)
+    inputs = [leaves[i] for i in case.floats]
+    for grads in (
+        [torch.ones((), dtype=o.dtype, device=o.device).expand_as(o) for o in outputs],
+        [not_contiguous(torch.ones_like(o)) for o in outputs],
+    ):
+        # The first is what y.sum().backward() hands over, the second what a transpose does.
+        with users_code("with a grad_output that is not contiguous", "not contiguous"):
+            torch.autograd.grad(outputs, inputs, grads, retain_graph=True, allow_unused=True)
     return []
 
 
@@ -656,6 +677,8 @@ def _flat(value: Any) -> list[torch.Tensor]:
 
 def _why_no_vmap(error: Exception) -> str:
     message = str(error).strip()
+    if "override the setup_context" in message:
+        return "forward takes ctx; torch.func needs setup_context"
     if "does not have vmap support" in message:
         return "no rule for vmap: neither generate_vmap_rule nor a method vmap"
     if "data-dependent control flow" in message or "convert_to_python" in message:

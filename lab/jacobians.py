@@ -75,8 +75,11 @@ def analytic_jacobians(
     """What backward says: for each argument a matrix, a row an output, a column an input."""
     inputs = [leaves[i] for i in needed]
     rows: list[list[torch.Tensor]] = [[] for _ in needed]
-    outputs = [output for output in function(*leaves) if output.requires_grad]
-    for output in outputs:
+    for output in function(*leaves):
+        if not output.requires_grad:  # as good as a gradient of zero
+            for row, leaf in zip(rows, inputs, strict=True):
+                row += [torch.zeros_like(leaf).flatten()] * output.numel()
+            continue
         for unit in torch.eye(output.numel(), dtype=output.dtype, device=output.device):
             gradients = torch.autograd.grad(
                 output,
@@ -126,7 +129,7 @@ def largest_error(case: Case) -> float:
         errors = [0.0]
         for i in case.floats:
             left, right = difference_quotients(_truth(case), case, i)
-            error = (analytic[i] - (left + right) / 2).abs()
+            error = (analytic[i] - (left + right) / 2).abs().nan_to_num(torch.inf)
             errors.append(error.masked_fill(parted(left, right), 0).max().item())
     return max(errors)
 
@@ -143,7 +146,7 @@ def explain(case: Case, needed: Sequence, where: str) -> tuple[list[Finding], li
     findings, kinks = [], []
     with users_code("in backward"):
         analytic = analytic_jacobians(case.outputs, case.leaves(needed), needed)
-        sides = {i: difference_quotients(_truth(case), case, i) for i in needed}
+        sides = {i: difference_quotients(_truth(case), case, i) for i in case.floats}
     numeric = {i: (left + right) / 2 for i, (left, right) in sides.items()}
     for i in needed:
         wrong = differ(analytic[i], numeric[i], case.atol)
@@ -151,7 +154,7 @@ def explain(case: Case, needed: Sequence, where: str) -> tuple[list[Finding], li
         kinks += kinks_among(case, i, analytic[i], *sides[i], at_kink)
         wrong &= ~at_kink
         if wrong.any():
-            kind, hint = _hint(case, i, analytic, numeric, wrong, needed)
+            kind, hint = _hint(case, i, analytic[i], numeric, wrong)
             row, column = worst(analytic[i], numeric[i], wrong)
             rate = (
                 "derivative of its surrogate"
@@ -240,15 +243,15 @@ def _relu_says(case: Case, position: int, row: int, column: int) -> float | None
 def _hint(
     case: Case,
     i: int,
-    analytic: dict[int, torch.Tensor],
+    says: torch.Tensor,
     numeric: dict[int, torch.Tensor],
     wrong: torch.Tensor,
-    needed: Sequence[int],
 ) -> tuple[str, str]:
     """The kind of a wrong gradient and the usual cause, read off the numbers."""
-    says, is_ = analytic[i], numeric[i]
-    name = case.names[i]
+    is_ = numeric[i]
     small = case.atol + RTOL * is_.abs()
+    if not says.isfinite().all():
+        return "not finite", "A gradient that is inf or nan spoils every weight before it."
     if not says.any():
         return "all zero", (
             "It is zero everywhere: does backward return None or zeros, or was the output detached?"
@@ -267,8 +270,8 @@ def _hint(
     if case.args[i].dim() == 2 and case.args[i].shape[0] == case.args[i].shape[1]:
         turned = says.view(-1, *case.args[i].shape).transpose(1, 2).flatten(1)
         if not differ(turned, is_, case.atol).any():
-            return "transposed", f"It is the transpose of the right one: see the order of {name}."
-    for other in needed:
+            return "transposed", "It is the transpose of the right one."
+    for other in case.floats:
         alike = other != i and numeric[other].shape == says.shape
         if alike and not differ(says, numeric[other], case.atol).any():
             return "swapped", (
@@ -288,10 +291,10 @@ def _factor_hint(case: Case, factor: float) -> str:
     sizes = {n for arg in case.args if isinstance(arg, torch.Tensor) for n in arg.shape}
     sizes |= {arg.numel() for arg in case.args if isinstance(arg, torch.Tensor)}
     parts = round(1 / factor)
-    said = f"Everywhere it is {factor:.4g} times the right one"
+    said = f"Everywhere it is {factor:.4g} times the right one:"
     if parts > 1 and parts in sizes and abs(factor * parts - 1) < 1e-2:
-        return f"{said}, 1/{parts}: averaged over {parts} where a sum is right?"
-    return f"{said}: a constant factor is too much or missing."
+        return f"{said} is a mean over {parts} taken where a sum is right, or a factor missing?"
+    return f"{said} a constant factor is missing, or one too much."
 
 
 def _ignores_grad_output(case: Case) -> bool:

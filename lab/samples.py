@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from lab.errors import UserError
 from lab.users_code import Crash, users_code
 
 LARGEST_SAMPLE = 2000  # numbers; gradcheck calls forward twice for each
@@ -103,12 +104,12 @@ def declared_inputs(method: Callable, name: str, device: str) -> list[tuple]:
             or not declared
             or not all(isinstance(args, tuple) for args in declared)
         ):
-            raise TypeError(f"{name} must return a list of tuples, one tuple of arguments a case")
+            raise UserError(f"{name} must return a list of tuples, a tuple of arguments each")
         samples = [_in_float64(args, device) for args in declared]
         for args in samples:
             count = sum(arg.numel() for arg in args if is_float(arg))
             if not 0 < count <= LARGEST_SAMPLE:
-                raise ValueError(
+                raise UserError(
                     f"{name} holds {count} floating-point numbers in one case; "
                     f"1 to {LARGEST_SAMPLE} can be checked"
                 )
@@ -159,7 +160,7 @@ def _default_samples(target: Any, device: str) -> list[tuple]:
             runs = []
             for shapes in (*_SHAPES, _ROWS_AND_VECTOR):
                 args = _in_float64(_fill(chosen, domain, shapes), device)
-                if runs and (shapes is not _ROWS_AND_VECTOR or len(args) == 1):
+                if runs and not (shapes is _ROWS_AND_VECTOR and _broadcasts(runs[0])):
                     continue
                 try:
                     with users_code("on random inputs"):
@@ -175,7 +176,10 @@ def _default_samples(target: Any, device: str) -> list[tuple]:
         if samples:
             return samples
     raise first_error or Crash(
-        ValueError("no finite floating-point output; let sample_inputs() say what it takes"),
+        UserError(
+            "forward gives no finite floating-point number for any of the random inputs; let "
+            "sample_inputs() say what it takes"
+        ),
         "on random inputs",
         "crash",
     )
@@ -190,8 +194,15 @@ def _fill(parameters: list[inspect.Parameter], domain: Callable, shapes: tuple) 
         elif parameter.kind is parameter.VAR_POSITIONAL:
             args += [domain(next(shapes)), domain(next(shapes))]
         elif parameter.kind is not parameter.VAR_KEYWORD:
-            args.append(domain(next(shapes)))
+            shape = next(shapes)
+            args.append(domain(shape[-1:] if parameter.name == "bias" else shape))
     return args
+
+
+def _broadcasts(args: tuple) -> bool:
+    """Whether this looks elementwise: several tensors, all of one shape."""
+    shapes = [arg.shape for arg in args if is_float(arg)]
+    return len(shapes) > 1 and len(set(shapes)) == 1
 
 
 def flipped(case: Case) -> Case:
@@ -201,5 +212,7 @@ def flipped(case: Case) -> Case:
 
 
 def not_contiguous(arg: torch.Tensor) -> torch.Tensor:
-    """The same values at every other place in memory."""
-    return torch.stack([arg, arg], -1)[..., 0]
+    """The same values, laid out in memory so that `view` refuses where it can."""
+    if arg.dim() < 2:
+        return torch.stack([arg, arg], -1)[..., 0]
+    return arg.transpose(0, -1).contiguous().transpose(0, -1)
