@@ -126,7 +126,7 @@ def difference(run: RecordedRun, reference: RecordedRun, tolerance: float = 0.0)
         run.steps, reference.steps, assume_unique=True, return_indices=True
     )
     if not len(steps):
-        return Difference(not_comparable="no step in common")
+        return Difference(not_comparable="no step in common" if len(run.steps) else "no step")
     relative = relative_difference(run.losses[here], reference.losses[there])
     parted = relative > tolerance
     largest = int(relative.argmax())

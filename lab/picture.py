@@ -46,7 +46,7 @@ def figure_of(comparison: Comparison) -> Figure:
     for row, colour, width in zip(rows, colours, widths, strict=False):
         style = {"color": colour, "linewidth": width}
         _draw_losses(above, row, style)
-        differ |= _draw_difference(below, row, style, marked=few)
+        differ |= _draw_difference(below, row, style | {"linewidth": width / 2}, marked=few)
         handles.append(Line2D([], [], label=_legend(row, comparison, verdict=few), **style))
 
     losses = np.concatenate([row.run.losses for row in rows]) if rows else np.zeros(0)

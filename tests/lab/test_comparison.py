@@ -74,7 +74,7 @@ def test_curves_of_different_lengths_are_compared_over_the_steps_that_both_have(
         ({"config": {"data": {"samples": 65}}}, "other data"),
         ({"config": {}, "data": "digits"}, "other data"),
         ({"seed": 1, "config": {}, "data": "digits"}, "other data and seed"),
-        ({"losses": [], "status": "failed"}, "no step in common"),
+        ({"losses": [], "status": "failed"}, "no step"),
     ],
 )
 def test_another_problem_is_not_comparable(run, changes, reason):
