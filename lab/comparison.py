@@ -260,7 +260,7 @@ def table(comparison: Comparison, width: int | None = None) -> str:
         lines.append(f"equal: a relative difference of at most {comparison.tolerance:g}")
     for name, row in zip(shown, rows, strict=True):
         if row.run.error:
-            line = f"{name}: {row.run.status}: {row.run.error}"
+            line = f"{name}: {row.run.error}"
             lines += textwrap.wrap(line, width, subsequent_indent="  ") if width else [line]
     return "\n".join(line if width is None else _cut(line, width) for line in lines)
 
