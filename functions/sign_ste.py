@@ -21,8 +21,8 @@ class SignSTE(torch.autograd.Function):
 
     Saved: `input`, because backward must know where |x| <= 1.
 
-    The true derivative is 0 everywhere but at 0, where there is none. The surrogate has kinks of
-    its own at -1 and 1.
+    Not differentiable at 0, and of derivative 0 everywhere else. The surrogate has kinks of its
+    own, at -1 and 1; there it passes the gradient on.
 
     Source: Bengio, Leonard, Courville, "Estimating or Propagating Gradients Through Stochastic
     Neurons for Conditional Computation", 2013 (arXiv:1308.3432); clipped as in Hubara et al.,

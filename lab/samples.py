@@ -148,41 +148,48 @@ _NUMBERS = {"float": 0.5, "int": 2, "bool": True}
 def _default_samples(target: Any, device: str) -> list[tuple]:
     """Random tensors: the first domain and shapes that forward answers with finite numbers.
 
-    A matrix and a vector are tried on top: a gradient that must be summed shows there alone.
+    What looks elementwise is tried on a matrix and a vector too: a gradient that must be summed
+    shows there alone.
     """
     parameters = parameters_of(target)
     required = [p for p in parameters if p.default is p.empty]
     optional = [p for p in parameters if p.default is None]
-    first_error = None
+    choices = [[*required, *optional], required] if optional else [required]
+    crashes: list[Crash] = []
     for domain in _DOMAINS:
         samples = []
-        for chosen in [[*required, *optional], required] if optional else [required]:
-            runs = []
-            for shapes in (*_SHAPES, _ROWS_AND_VECTOR):
+        for chosen in choices:
+            for shapes in _SHAPES:
                 args = _in_float64(_fill(chosen, domain, shapes), device)
-                if runs and not (shapes is _ROWS_AND_VECTOR and _broadcasts(runs[0])):
-                    continue
-                try:
-                    with users_code("on random inputs"):
-                        outputs = Case(target, args, 0, 0).outputs(*args)
-                except Crash as crash:
-                    if isinstance(crash.error, NotImplementedError):
-                        raise
-                    first_error = first_error or crash
-                else:
-                    if outputs and all(output.isfinite().all() for output in outputs):
-                        runs.append(args)
-            samples += runs
+                outputs = _finite_outputs(target, args, crashes)
+                if outputs:
+                    samples.append(args)
+                    shapes = {tensor.shape for tensor in (*args, *outputs) if is_float(tensor)}
+                    if len(shapes) == 1 and sum(map(is_float, args)) > 1:
+                        args = _in_float64(_fill(chosen, domain, _ROWS_AND_VECTOR), device)
+                        samples += [args] if _finite_outputs(target, args, crashes) else []
+                    break
         if samples:
             return samples
-    raise first_error or Crash(
-        UserError(
-            "forward gives no finite floating-point number for any of the random inputs; let "
-            "sample_inputs() say what it takes"
-        ),
-        "on random inputs",
-        "crash",
+    if crashes:
+        raise crashes[0]
+    message = (
+        "forward gives no finite floating-point number for any of the random inputs; let "
+        "sample_inputs() say what it takes"
     )
+    raise Crash(UserError(message), "on random inputs", "crash")
+
+
+def _finite_outputs(target: Any, args: tuple, crashes: list[Crash]) -> list[torch.Tensor]:
+    try:
+        with users_code("on random inputs"):
+            outputs = Case(target, args, 0, 0).outputs(*args)
+    except Crash as crash:
+        if isinstance(crash.error, NotImplementedError):
+            raise
+        crashes.append(crash)
+        return []
+    return outputs if all(output.isfinite().all() for output in outputs) else []
 
 
 def _fill(parameters: list[inspect.Parameter], domain: Callable, shapes: tuple) -> list:
@@ -197,12 +204,6 @@ def _fill(parameters: list[inspect.Parameter], domain: Callable, shapes: tuple) 
             shape = next(shapes)
             args.append(domain(shape[-1:] if parameter.name == "bias" else shape))
     return args
-
-
-def _broadcasts(args: tuple) -> bool:
-    """Whether this looks elementwise: several tensors, all of one shape."""
-    shapes = [arg.shape for arg in args if is_float(arg)]
-    return len(shapes) > 1 and len(set(shapes)) == 1
 
 
 def flipped(case: Case) -> Case:

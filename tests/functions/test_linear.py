@@ -114,8 +114,8 @@ def test_autocast(ours, theirs, transposed, device):
 
 
 def test_memory_is_flat_over_1000_steps():
-    x = torch.randn(256, 512)
-    weight, bias = parameters(512, 256, False)
+    x = torch.randn(128, 64)
+    weight, bias = parameters(64, 128, False)
 
     def step():
         LinearFunction.apply(x, weight, bias).sum().backward()
@@ -126,4 +126,4 @@ def test_memory_is_flat_over_1000_steps():
     for _ in range(1000):
         step()
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before  # KiB on Linux
-    assert grown < 20_000  # one leaked output a step would be 256,000
+    assert grown < 16_000  # one leaked output a step would be 64,000
