@@ -23,11 +23,11 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from datasets import Data
-from lab.checkpoint import load_checkpoint, restore, resumed_config, save_checkpoint
+from lab.checkpoint import load_checkpoint, restore, resumed_config
 from lab.config import DTYPES, build, check_activation, checked, composed
 from lab.devices import pick_device
 from lab.errors import UserError, explained, user_traceback
-from lab.names import register_resolvers
+from lab.names import quoted, register_resolvers
 from lab.run import Run, leaving_no_trace, new_summary, record_failure, refuse_used_folder
 
 log = logging.getLogger(__name__)
@@ -79,9 +79,9 @@ def train(summary: dict[str, Any], folder: Path, checkpoint: dict[str, Any] | No
             # Update.
             optimizer.step()
             if checkpoint_every and (step + 1) % checkpoint_every == 0:
-                save_checkpoint(folder, step + 1, model, optimizer, summary)
+                run.save_checkpoint(step + 1, optimizer)
 
-        save_checkpoint(folder, step + 1, model, optimizer, summary)
+        run.save_checkpoint(step + 1, optimizer)
     return run
 
 
@@ -108,7 +108,7 @@ def main(cfg: DictConfig) -> float:
         if run.signal is None:
             log.info("see it: tensorboard --logdir %s", shlex.quote(str(shown.parent)))
         else:
-            log.info("go on: python train.py resume=%s", shlex.quote(str(shown)))
+            log.info("go on: python train.py %s", shlex.quote(f"resume={quoted(shown)}"))
     if run is not None and run.signal is not None:
         sys.exit(128 + run.signal)
     return math.inf if run is None else run.summary["final_loss"]

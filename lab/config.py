@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import HydraException, InstantiationException
+from hydra.errors import HydraException, InstantiationException, OverrideParseException
 from hydra.experimental.callback import Callback
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
@@ -132,7 +132,7 @@ def _check_sizes(config: dict[str, Any]) -> None:
         rows, columns = sizes[first], sizes[second]
         if rows and columns and rows * columns > MOST_ELEMENTS:
             raise UserError(
-                f"{first}={rows}, {second}={columns}: a tensor of {rows * columns:.1g} numbers; "
+                f"{first}={rows}, {second}={columns}: a tensor of {rows * columns:.2g} numbers; "
                 f"at most {MOST_ELEMENTS:.0e}"
             )
 
@@ -198,6 +198,11 @@ def composed() -> Iterator[None]:
     """Tell what Hydra refuses to compose in the words of this lab."""
     try:
         yield
+    except OverrideParseException as error:
+        raise UserError(
+            f"{error.override}: not of the form key=value; a value with other "
+            "characters goes between quotes, 'key=\"value\"'"
+        ) from error
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(_about_composition(str(error))) from error
     except ValueError as error:
@@ -213,8 +218,6 @@ def _about_composition(text: str) -> str:
         return _no_such_key(key[1])
     if choice := re.search(r"Could not (?:find|load) '(\w+)/([^']*)'", text):
         return _no_such_choice(*choice.groups())
-    if override := re.search(r"(Error parsing override '.*?')", text):
-        return override[1]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return "; ".join(lines[:2])
 

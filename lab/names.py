@@ -19,15 +19,16 @@ def run_name(choices: Mapping[str, str], device: str, overrides: Sequence[str] =
     """Say what a run is: function, optimizer, device, and what else was set for it.
 
     >>> run_name({"function": "myrelu", "optimizer": "adam"}, "cpu", ["optimizer.lr=0.1"])
-    'myrelu_adam_cpu_lr=0.1'
+    'myrelu_adam_cpu_lr-0.1'
     """
     said = ("function", "optimizer", "device", "experiment", "resume")
     parts = [str(choices["function"]), str(choices["optimizer"]), device]
     for override in overrides:
         key, _, value = override.lstrip("+~").partition("=")
         if key not in said and not key.startswith("hydra"):
-            parts.append(f"{key.rpartition('.')[2]}={value}" if value else key)
-    return re.sub(r"[^\w.=+-]+", "-", "_".join(parts))[:LONGEST]
+            parts.append(f"{key.rpartition('.')[2]}-{value}")
+    # No character that a shell, or Hydra in `resume=NAME`, would want quoted.
+    return re.sub(r"[^\w.+-]+", "-", "_".join(parts), flags=re.ASCII)[:LONGEST]
 
 
 def new_folder(parent: str, name: str) -> str:
@@ -41,6 +42,16 @@ def new_folder(parent: str, name: str) -> str:
             return str(folder)
         except FileExistsError:
             number += 1
+
+
+def quoted(path: Path) -> str:
+    """The path as a value in an override: Hydra wants quotes around most characters.
+
+    >>> quoted(Path("outputs/run")), quoted(Path("my runs/a=b"))
+    ('outputs/run', '"my runs/a=b"')
+    """
+    text = str(path)
+    return text if re.fullmatch(r"[\w./+-]+", text, flags=re.ASCII) else f'"{text}"'
 
 
 def _name_of_this_job(device: str) -> str:

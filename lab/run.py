@@ -24,6 +24,7 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from lab.checkpoint import save_checkpoint
 from lab.curves import CURVE, HEADER, SUMMARY, parse_curve, summary_crc32
 from lab.errors import UserError
 from lab.events import EventFile, cut_events
@@ -84,7 +85,7 @@ def new_summary(config: dict[str, Any], choices: Mapping[str, str]) -> dict[str,
         "first_loss": None,
         "final_loss": None,
         "steps_per_second": None,
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),
         "error": None,
         "config": config,
     }
@@ -198,6 +199,11 @@ class Run:
         """Take note of another scalar: a tag in TensorBoard, its last value in the summary."""
         self._unread.append((tag, step, time.time(), value.detach()))
 
+    def save_checkpoint(self, step: int, optimizer: Any) -> None:
+        """Keep the state in front of a step, once the curve up to it is on disk."""
+        self.flush()
+        save_checkpoint(self.folder, step, self._model, optimizer, self.summary)
+
     def flush(self) -> None:
         """Read and write what was recorded since the last flush.
 
@@ -261,6 +267,8 @@ class Run:
             for step, loss in zip(steps.tolist(), losses.tolist(), strict=True)
             if step < self._first_step and step % self._log_every == 0
         ]
+        if kept:
+            self.summary["first_loss"], self.summary["final_loss"] = kept[0][1], kept[-1][1]
         cut_events(self.folder, self._first_step, self._log_every)
         return HEADER + b"\n" + b"".join(_line(step, loss) for step, loss in kept)
 

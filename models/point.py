@@ -13,7 +13,7 @@ class Point(nn.Module):
 
     Args:
         x, y: where the descent starts.
-        function: (x, y) -> height, scalars all, such as `RootReciprocalSquare.apply`.
+        function: (x, y) -> height, scalars all, such as `SqrtReciprocalSquare.apply`.
 
     >>> Point(3.0, 2.0, function=lambda x, y: x * y)(None).item()
     6.0
