@@ -44,7 +44,8 @@ def figure_of(comparison: Comparison) -> Figure:
     handles = []
     differ = False
     for row, colour, width in zip(rows, colours, widths, strict=False):
-        style = {"color": colour, "linewidth": width}
+        on_top = not few and row is comparison.reference  # many would bury it
+        style = {"color": colour, "linewidth": width, "zorder": 4 if on_top else 2}
         _draw_losses(above, row, style)
         differ |= _draw_difference(below, row, style | {"linewidth": width / 2}, marked=few)
         handles.append(Line2D([], [], label=_legend(row, comparison, verdict=few), **style))
@@ -55,6 +56,7 @@ def figure_of(comparison: Comparison) -> Figure:
     above.set_ylabel("loss")
     below.set_ylabel("relative difference\nto the reference")
     below.set_xlabel("step")
+    below.xaxis.get_major_locator().set_params(integer=True)
     if differ:
         below.set_yscale("log")
         bottom, top = below.get_ylim()
@@ -62,7 +64,13 @@ def figure_of(comparison: Comparison) -> Figure:
             below.set_ylim(top=min(top, 10.0))
     else:
         below.set_yticks([])
-        below.text(0.5, 0.5, "no difference to draw", transform=below.transAxes, ha="center")
+        below.text(
+            0.5,
+            0.5,
+            "no difference between comparable runs",
+            transform=below.transAxes,
+            ha="center",
+        )
     for axes in (above, below):
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
