@@ -18,6 +18,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
@@ -68,17 +69,17 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _positive(text: str) -> float:
-    value = float(text)
-    if not (0 < value < math.inf):
-        raise argparse.ArgumentTypeError(f"{text}: a positive number")
-    return value
+    with suppress(ValueError):
+        if 0 < float(text) < math.inf:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text}: a positive number")
 
 
 def _seed(text: str) -> int:
-    value = int(text)
-    if not 0 <= value < 2**63:
-        raise argparse.ArgumentTypeError(f"{text}: a whole number from 0 to 2^63 - 1")
-    return value
+    with suppress(ValueError):
+        if 0 <= int(text) < 2**63:
+            return int(text)
+    raise argparse.ArgumentTypeError(f"{text}: a whole number from 0 to 2^63 - 1")
 
 
 def _every_verdict(how: dict[str, Any]) -> Iterator[Verdict]:

@@ -129,7 +129,7 @@ def largest_error(case: Case) -> float:
         errors = [0.0]
         for i in case.floats:
             left, right = difference_quotients(_truth(case), case, i)
-            error = (analytic[i] - (left + right) / 2).abs().nan_to_num(torch.inf)
+            error = (analytic[i] - (left + right) / 2).abs().nan_to_num(torch.inf, torch.inf)
             errors.append(error.masked_fill(parted(left, right), 0).max().item())
     return max(errors)
 

@@ -1,0 +1,272 @@
+"""check.py as it is typed; in one process where that shows the same."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import check
+from lab.errors import UserError
+from lab.targets import find_functions
+
+HOME = Path(__file__).parent.parent
+SWISH = """
+import torch
+
+class Swish(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        s = x.sigmoid()
+        return grad_output * (s + x * s * (1 - s))
+"""
+
+
+def run(*arguments, cwd=HOME):
+    return subprocess.run(
+        [sys.executable, HOME / "check.py", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of the user's own to stand in; what it imports is forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if not name.startswith(("torch", "numpy", "lab", "functions")):
+            del sys.modules[name]
+
+
+# ---- As users type it ---------------------------------------------------------------------------
+
+
+def test_every_function_is_listed_and_is_what_it_declares():
+    done = run()
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = {line.split()[0]: line for line in done.stdout.splitlines() if line.strip()}
+    assert "exact, kink" in rows["MyReLU"]
+    assert "surrogate" in rows["SignSTE"]
+    assert "refused" in rows["NumpySoftplus"]
+    assert "wrong (transposed)" in rows["LinearTransposedWeight"]
+    assert done.stdout.splitlines()[-1].startswith("Each of the ")
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert done.stdout.isascii()
+
+
+def test_a_function_of_the_users_own_in_the_folder_they_stand_in(tmp_path):
+    (tmp_path / "my_module.py").write_text(SWISH)
+    done = run("my_module.Swish", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Swish: exact\n")
+
+
+def test_a_module_that_raises_shows_the_real_error_from_the_users_line(tmp_path):
+    (tmp_path / "unfinished.py").write_text("import torch\nvalue = 1 / 0\n")
+    done = run("unfinished.Swish", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "unfinished.py" in done.stderr.splitlines()[1]
+    assert "ZeroDivisionError" in done.stderr
+    assert "check.py" not in done.stderr
+
+
+def test_an_unknown_name_is_one_line_with_a_guess(tmp_path):
+    done = run("MyRelu", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: MyRelu: no such Function. Did you mean MyReLU? Choices: ")
+
+
+# ---- What the verdicts come to ------------------------------------------------------------------
+
+
+def doubled(backward):
+    def twice(ctx, *grads):
+        returned = backward(ctx, *grads)
+        returned = returned if isinstance(returned, tuple) else (returned,)
+        return tuple(None if grad is None else 2 * grad for grad in returned)
+
+    return staticmethod(twice)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "BlackBox",
+        "BorrowedGradient",
+        "LinearFunction",
+        "LinearFunctionInOut",
+        "MyReLU",
+        "NumpySoftplus",
+        "SignSTE",
+        "SqrtReciprocalSquare",
+        "SumSqrt",
+        "Template",
+    ],
+)
+def test_any_backward_that_is_broken_is_named(name, monkeypatch, capsys):
+    (function,) = find_functions(name)
+    monkeypatch.setattr(function, "backward", doubled(function.backward))
+    monkeypatch.setattr(check, "module_names", lambda: [function.__module__])
+    assert check.main([]) == 1
+    out = capsys.readouterr().out
+    assert "1 of 1 not as declared:" in out
+    assert f"  {name}, declared " in out
+    assert "2 times the right one" in " ".join(out.split())
+
+
+def test_a_mistake_that_was_corrected_is_named(monkeypatch, capsys):
+    (mistake,) = find_functions("ReLUNoMask")
+    (right,) = find_functions("MyReLU")
+    monkeypatch.setattr(mistake, "setup_context", torch.autograd.Function.setup_context)
+    monkeypatch.setattr(mistake, "forward", staticmethod(right.forward))
+    monkeypatch.setattr(mistake, "backward", staticmethod(right.backward))
+    assert check.main(["ReLUNoMask"]) == 1
+    assert "It declares itself wrong (no mask)." in capsys.readouterr().out
+
+
+def test_a_file_that_cannot_be_imported_is_a_row_and_the_others_are_checked(
+    folder, monkeypatch, capsys
+):
+    (folder / "half_written.py").write_text("class Swish(\n")
+    monkeypatch.setattr(check, "module_names", lambda: ["half_written", "functions.myrelu"])
+    assert check.main([]) == 1
+    out = capsys.readouterr().out
+    assert "half_written            cannot run (import)" in out
+    assert "MyReLU                  exact, kink" in out
+    assert "SyntaxError" in out
+    assert "half_written.py" in out
+
+
+def test_a_crash_shows_the_users_line(folder, capsys):
+    (folder / "crashing.py").write_text(SWISH.replace("s = x.sigmoid()", "s = sigmoid(x)"))
+    assert check.main(["crashing.Swish"]) == 1
+    out = capsys.readouterr().out
+    assert "NameError in backward: name 'sigmoid' is not defined" in out
+    assert f'File "{folder}/crashing.py", line 13, in backward' in out
+    assert "lab/" not in out
+
+
+# ---- Targets ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("target", "names"),
+    [
+        ("MyReLU", ["MyReLU"]),
+        ("ReLUNoMask", ["ReLUNoMask"]),
+        ("functions.MyReLU", ["MyReLU"]),
+        ("functions.linear.LinearFunction", ["LinearFunction"]),
+        ("functions.linear", ["LinearFunction"]),
+        (str(HOME / "functions" / "linear.py"), ["LinearFunction"]),
+        ("functions/linear.py", ["LinearFunction"]),
+    ],
+)
+def test_what_a_target_may_be(target, names, monkeypatch):
+    monkeypatch.chdir(HOME)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert [function.__name__ for function in find_functions(target)] == names
+
+
+def test_a_file_may_lie_anywhere_and_import_its_neighbour(folder, capsys):
+    elsewhere = folder / "some where"
+    elsewhere.mkdir()
+    (elsewhere / "neighbour.py").write_text("factor = 1\n")
+    (elsewhere / "handed-in.py").write_text("from neighbour import factor\n" + SWISH)
+    assert check.main([f"{elsewhere}/handed-in.py", "--json"]) == 0
+    (verdict,) = json.loads(capsys.readouterr().out)
+    assert (verdict["name"], verdict["verdict"], verdict["as_declared"]) == ("Swish", "exact", True)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("Swisch", "no such Function. Choices:"),
+        ("signste", "Did you mean SignSTE?"),
+        ("functions.linear.LinearFunktion", "Did you mean LinearFunction?"),
+        ("functions.myrelu.MyReLU.nothing", "no nothing in"),
+        ("no_such_module.Swish", "there is no module no_such_module here or installed"),
+        ("nowhere/swish.py", "no such file"),
+        ("lab.errors", "it defines no torch.autograd.Function"),
+        ("a b.c", "a dotted path such as my_module.Swish"),
+        ("My ReLU", "no such Function"),
+    ],
+)
+def test_what_is_no_target_is_explained(target, message):
+    with pytest.raises(UserError) as caught:
+        find_functions(target)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith(target)
+
+
+def test_a_missing_import_inside_the_users_module_is_the_error_that_is_shown(folder):
+    (folder / "needs_more.py").write_text("import no_such_package\n")
+    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
+        check.main(["needs_more.Swish"])
+
+
+# ---- Options ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--eps", "0"], "0: a positive number"),
+        (["--atol", "nan"], "nan: a positive number"),
+        (["--atol", "small"], "small: a positive number"),
+        (["--seed", "-1"], "-1: a whole number"),
+        (["--colour"], "unrecognized arguments"),
+    ],
+)
+def test_options_are_checked(arguments, message, capsys):
+    with pytest.raises(SystemExit) as caught:
+        check.main(["MyReLU", *arguments])
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("device", ["gpu", "meta", "mps"])
+def test_devices_are_checked(device):
+    with pytest.raises(UserError, match=f"device={device}"):
+        check.main(["MyReLU", "--device", device])
+
+
+def test_options_reach_the_check(capsys):
+    assert check.main(["LinearBiasAveraged", "--atol", "5", "--json"]) == 1
+    (verdict,) = json.loads(capsys.readouterr().out)
+    assert verdict["verdict"] == "exact"
+    texts = []
+    for seed in ("0", "1"):
+        check.main(["LinearBiasAveraged", "--seed", seed])
+        texts.append(capsys.readouterr().out)
+    assert texts[0] != texts[1]
+
+
+def test_json_is_a_list_with_all_that_is_known(capsys):
+    assert check.main(["MyReLU", "--json"]) == 0
+    (verdict,) = json.loads(capsys.readouterr().out)
+    assert verdict["verdict"] == "exact"
+    assert verdict["kinks"][0]["backward"] == 1
+    assert verdict["kinks"][0]["relu"] == 0
+    assert verdict["vmap"] is False
+
+
+def test_json_knows_no_infinity(folder, capsys):
+    (folder / "infinite.py").write_text(SWISH.replace("return grad_output *", "return torch.inf *"))
+    assert check.main(["infinite.py", "--json"]) == 1
+    out = capsys.readouterr().out
+    assert json.loads(out, parse_constant=pytest.fail)[0]["largest_error"] == "inf"
