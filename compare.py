@@ -17,7 +17,7 @@ from lab.comparison import as_csv, as_json, compare, table, terminal_width
 from lab.curves import notes, read_runs
 from lab.errors import UserError, explained
 
-OUTPUTS = Path(__file__).resolve().parent / "outputs"
+OUTPUTS = Path("outputs")  # where train.py writes, seen from the same folder
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -84,6 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(errors="backslashreplace")  # a folder may have any name
     try:
         with explained():
             main()

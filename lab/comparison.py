@@ -79,7 +79,7 @@ def compare(
     Args:
         runs: at least one.
         reference: name or folder of a run, or the function of exactly one of them; default the
-            first run of `builtin`, else the first run.
+            first run of `builtin` that has a step, else the first run that has one.
         tolerance: the largest relative difference that still counts as equal; 0 is bit for bit.
 
     Raises:
@@ -97,14 +97,12 @@ def compare(
 
 def _reference(runs: Sequence[RecordedRun], names: Sequence[str], wanted: str | None) -> int:
     if wanted is None:
-        return next((i for i, run in enumerate(runs) if run.function == "builtin"), 0)
+        begun = [i for i, run in enumerate(runs) if len(run.steps)] or [0]
+        return next((i for i in begun if runs[i].function == "builtin"), begun[0])
+    path = os.path.realpath(wanted)
     for fits in (
         [i for i, name in enumerate(names) if name == wanted],
-        [
-            i
-            for i, run in enumerate(runs)
-            if os.path.realpath(run.folder) == os.path.realpath(wanted)
-        ],
+        [i for i, run in enumerate(runs) if os.path.realpath(run.folder) == path],
         [i for i, name in enumerate(names) if Path(name).name == wanted],
         [i for i, run in enumerate(runs) if run.function == wanted],
     ):
@@ -211,7 +209,8 @@ def _last(key: str) -> str:
 
 
 def _value(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return text if text.isprintable() else repr(value)
 
 
 # --- the table ---------------------------------------------------------------------------------

@@ -203,11 +203,12 @@ def _checked(summary: Any) -> dict[str, Any]:
     known["status"] = status
     for key in ("first_loss", "final_loss", "steps_per_second", "test_accuracy"):
         known[key] = None if summary.get(key) is None else float(summary[key])
-    error = summary.get("error")
-    known["error"] = None if error is None else " ".join(str(error).split())
-    known["config"] = flat(summary.get("config") or {})
+    error = summary.get("error")  # any text: it may be an exception of the user's
+    known["error"] = error and "".join(c if c.isprintable() else " " for c in str(error))
+    known["config"] = flat(_typed(summary, "config", dict) if "config" in summary else {})
     for choice in ("data", "model"):
         known["config"].setdefault(choice, summary.get(choice))
+    known["log_every"] = int(known["config"].get("log_every", 1))
     known["curve_crc32"] = summary.get("curve_crc32")
     return known
 
@@ -319,5 +320,5 @@ def _check_closed(
             raise Damaged(f"{SUMMARY} says {key} {told!r}, {CURVE} says {loss!r}")
     if summary["status"] == "finished":
         missing = summary["steps"] - 1 - (int(steps[-1]) if len(steps) else -1)
-        if not 0 <= missing < summary["config"].get("log_every", 1):
+        if not 0 <= missing < summary["log_every"]:
             raise Damaged(f"{SUMMARY} says finished after {summary['steps']} steps, {CURVE} not")

@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 
 from lab.comparison import Comparison, Row
 from lab.errors import UserError
+from lab.files import write_whole
 
 # Okabe and Ito's colours, told apart with every kind of colour blindness.
 FEW = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#0072B2", "#CC79A7", "#8C8C8C")
@@ -25,9 +26,13 @@ def draw(comparison: Comparison, file: Path) -> None:
     """
     try:
         with np.errstate(over="ignore"):  # losses near 1e308, as a diverged run has them
-            figure_of(comparison).savefig(file, dpi=120)
-    except (ValueError, OSError) as error:
+            figure = figure_of(comparison)
+            kind = file.suffix[1:] or "png"
+            write_whole(file, lambda out: figure.savefig(out, format=kind, dpi=120))
+    except ValueError as error:
         raise UserError(f"--plot {file}: {error}") from error
+    except OSError as error:
+        raise UserError(f"--plot {file}: {error.strerror}") from error
 
 
 def figure_of(comparison: Comparison) -> Figure:
@@ -64,13 +69,8 @@ def figure_of(comparison: Comparison) -> Figure:
             below.set_ylim(top=min(top, 10.0))
     else:
         below.set_yticks([])
-        below.text(
-            0.5,
-            0.5,
-            "no difference between comparable runs",
-            transform=below.transAxes,
-            ha="center",
-        )
+        words = "no difference between comparable runs"
+        below.text(0.5, 0.5, words, transform=below.transAxes, ha="center")
     for axes in (above, below):
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
@@ -117,11 +117,8 @@ def _legend(row: Row, comparison: Comparison, *, verdict: bool) -> str:
         return f"{label} (reference)"
     if not verdict:
         return label
-    if found.not_comparable:
-        return f"{label}\n  {found.not_comparable}"
-    return f"{label}\n  " + (
-        f"parts at {found.parts_at}" if found.parts_at is not None else "equal"
-    )
+    parts = "equal" if found.parts_at is None else f"parts at {found.parts_at}"
+    return f"{label}\n  {found.not_comparable or parts}"
 
 
 def _add_legend(figure: Figure, handles: list[Line2D]) -> None:

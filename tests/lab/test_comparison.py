@@ -92,6 +92,9 @@ def test_the_reference_is_builtin_else_the_first_else_what_is_asked_for(run, tmp
     a, b, c = run("a"), run("s/b", function="relu"), run("c")
     assert compare([a, b, c]).reference.name == "a"
     assert compare([a, b, run("d", function="builtin")]).reference.name == "d"
+    failed = run("e", [], function="builtin", status="failed")
+    assert compare([failed, a]).reference.name == "a"
+    assert compare([failed]).reference.name == "e"
     for wanted in ("s/b", str(tmp_path / "s/b"), "b", "relu"):
         assert compare([a, b, c], wanted).reference.name == "s/b"
     with pytest.raises(UserError, match="2 runs go by it"):

@@ -44,9 +44,9 @@ def test_losses_come_back_bit_for_bit(tmp_path):
 
 @pytest.mark.parametrize("last", [math.nan, math.inf, -math.inf])
 def test_a_diverged_run_keeps_its_last_loss(tmp_path, last):
-    run = read_run(write_run(tmp_path / "a", [2.0, last], status="diverged", error="a\nb"))
+    run = read_run(write_run(tmp_path / "a", [2.0, last], status="diverged", error="a\n\x1bb"))
     assert np.array_equal(run.losses, [2.0, last], equal_nan=True)
-    assert run.error == "a b"
+    assert run.error == "a  b"
 
 
 def test_a_run_that_failed_before_its_first_step_is_a_run(tmp_path):
@@ -118,6 +118,8 @@ def test_one_changed_character_of_a_summary_is_found(tmp_path, old, new):
         ({"status": "happy"}, "status is 'happy'"),
         ({"function": 7}, "function is 7"),
         ({"device": "\x1b[2J"}, "device is"),
+        ({"config": []}, "config is"),
+        ({"config": {"log_every": "x"}}, "no summary of a run"),
     ],
 )
 def test_without_checksums_summary_and_curve_must_agree(tmp_path, changes, reason):
