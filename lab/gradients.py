@@ -28,6 +28,7 @@ from torch.autograd.gradcheck import GradcheckError
 
 from lab.errors import UserError, users_lines
 from lab.jacobians import (
+    JUMP,
     RTOL,
     Finding,
     Kink,
@@ -93,6 +94,7 @@ class Verdict:
 
     @property
     def kinds(self) -> list[str]:
+        """The kinds of all findings, in order."""
         return [finding.kind for finding in self.findings]
 
     @property
@@ -123,7 +125,7 @@ class Verdict:
             "tried in float64": "\n".join(self.inputs),
             "largest error": _number(self.largest_error),
             "second derivative": _SECOND[self.second_derivative],
-            "torch.func": "vmap and grad work" if self.vmap else self.vmap_reason,
+            "torch.func": "vmap and grad work" if self.vmap else _no(self.vmap_reason),
         }
         lines = [f"{self.name}: {self.words}"]
         for text in paragraphs:
@@ -154,6 +156,10 @@ _SECOND = {
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.2g}"
+
+
+def _no(reason: str) -> str:
+    return f"no: {reason}" if reason else ""
 
 
 def check_function(
@@ -247,11 +253,10 @@ def _why_it_cannot_run(target: Any) -> Finding | None:
     if isinstance(target, torch.autograd.Function):
         return _not_static(type(target).__name__, "This is an instance of a Function.")
     if not inspect.isclass(target):
-        if callable(target) and not isinstance(target, torch.nn.Module):
-            return None
-        return Finding(
-            "no Function", f"{type(target).__name__} object: no Function; check a class."
-        )
+        if inspect.isfunction(target) or inspect.ismethod(target):
+            return None  # it may well apply one
+        what = getattr(target, "__name__", f"an object of type {type(target).__name__}")
+        return Finding("no Function", f"{what} is no torch.autograd.Function.")
     if not issubclass(target, torch.autograd.Function):
         hint = " Check the Function that it calls." if issubclass(target, torch.nn.Module) else ""
         return Finding("no Function", f"{target.__name__} is no torch.autograd.Function.{hint}")
@@ -346,17 +351,20 @@ def _first_look(case: Case, notes: list[str]) -> list[Finding]:
         text = f"forward computes in {_kind_of(outputs[0])} though it is given float64: "
         return [Finding("dtype", text + "too coarse to be checked. Keep the dtype of the input.")]
     notes += _other_dtype(case)
-    if not inspect.isclass(case.target):
-        return []  # the node is somewhere inside, and what it is handed is not ours to make
     handed = [torch.randn_like(out) if is_float(out) else torch.zeros_like(out) for out in every]
     kept, results = [g.clone() for g in handed], [out.clone() for out in every]
-    with users_code("in backward"), torch.no_grad():
-        returned = node.apply(*handed)
-    returned = returned if isinstance(returned, tuple) else (returned,)
+    if inspect.isclass(case.target):
+        with users_code("in backward"), torch.no_grad():
+            returned = node.apply(*handed)
+        returned = returned if isinstance(returned, tuple) else (returned,)
+    else:  # the node is somewhere inside, and what it returns is not seen
+        with users_code("in backward"):
+            gradients(case, outputs, args, [grad for grad in handed if is_float(grad)])
+        returned = None
     findings += _edited(handed, kept, ["grad_output"] * len(handed), "backward")
     findings += _edited(args, before, case.names, "backward")
     findings += _edited(every, results, ["the output"] * len(every), "backward")
-    return findings + _count_and_shapes(case, returned, notes)
+    return findings + (_count_and_shapes(case, returned, notes) if returned else [])
 
 
 def _edited(tensors: Sequence, before: Sequence, names: Sequence[str], who: str) -> list[Finding]:
@@ -463,8 +471,9 @@ def _first_derivative(case: Case) -> tuple[float, list[Finding], list[Kink]]:
     """
     floats = case.floats
     error = largest_error(case)
-    combinations = [c for n in range(len(floats), 0, -1) for c in itertools.combinations(floats, n)]
-    for needed in combinations:
+    # All together first; of very many inputs only that and each alone.
+    counts = range(len(floats), 0, -1) if len(floats) <= 5 else (len(floats), 1)
+    for needed in itertools.chain(*(itertools.combinations(floats, n) for n in counts)):
         said = ", ".join(case.names[i] for i in needed)
         only = "" if needed == tuple(floats) else f" (where only {said} needs a gradient)"
         findings, kinks = _gradcheck(case, needed, only)
@@ -567,18 +576,11 @@ def _used_twice(case: Case) -> list[Finding]:
     once = [torch.randn_like(output) for output in outputs]
     more = [3 * torch.randn_like(output) for output in outputs]
     with users_code("where the output is used twice", "used twice"):
-        parts = [
-            a + b
-            for a, b in zip(
-                gradients(case, outputs, leaves, once),
-                gradients(case, outputs, leaves, more),
-                strict=True,
-            )
-        ]
-        both = gradients(case, outputs, leaves, [a + b for a, b in zip(once, more, strict=True)])
-    if not all(
-        torch.allclose(a, b, rtol=1e-6, atol=1e-8) for a, b in zip(parts, both, strict=True)
-    ):
+        one, other, both = (
+            gradients(case, outputs, leaves, grads)
+            for grads in (once, more, list(map(torch.add, once, more)))
+        )
+    if not all(map(torch.allclose, map(torch.add, one, other), both)):
         return [
             Finding(
                 "used twice",
@@ -587,14 +589,20 @@ def _used_twice(case: Case) -> list[Finding]:
                 "grad_output: multiply by it, do not clip, normalise or round it.",
             )
         ]
-    inputs = [leaves[i] for i in case.floats]
-    for grads in (
-        [torch.ones((), dtype=o.dtype, device=o.device).expand_as(o) for o in outputs],
-        [not_contiguous(torch.ones_like(o)) for o in outputs],
-    ):
-        # The first is what y.sum().backward() hands over, the second what a transpose does.
-        with users_code("with a grad_output that is not contiguous", "not contiguous"):
-            torch.autograd.grad(outputs, inputs, grads, retain_graph=True, allow_unused=True)
+    ones = [torch.ones_like(output) for output in outputs]
+    with users_code("with a grad_output that is not contiguous", "not contiguous"):
+        plain, expanded, turned = (
+            gradients(case, outputs, leaves, grads, copy=False)
+            for grads in (
+                ones,
+                [one.new_ones(()).expand_as(one) for one in ones],  # from y.sum().backward()
+                [not_contiguous(one) for one in ones],  # from a transpose
+            )
+        )
+    for other in (expanded, turned):
+        if not all(map(torch.allclose, plain, other)):
+            text = "The gradient is another one where grad_output is not contiguous in memory. "
+            return [Finding("not contiguous", text + "Use .reshape, not the memory itself.")]
     return []
 
 
@@ -610,14 +618,17 @@ def _kinks(target: Any, first: Case, device: str) -> list[Kink]:
     for args in points:
         case = replace(first, args=args)
         try:
-            for i in case.floats:
-                analytic = analytic_jacobians(case.outputs, case.leaves(), case.floats)[i]
-                left, right = difference_quotients(case.outputs, case, i)
-                if left.isfinite().all() and right.isfinite().all():
-                    found += kinks_among(case, i, analytic, left, right, parted(left, right))
-        except Exception:
+            with users_code("at a kink", "kink"):
+                analytic = analytic_jacobians(case.outputs, case.leaves(), case.floats)
+                sides = {i: difference_quotients(case.outputs, case, i) for i in case.floats}
+        except Crash:
             if hasattr(target, "kink_inputs"):
                 raise
+            continue  # 0 was only a guess
+        for i, (left, right) in sides.items():
+            if left.isfinite().all() and right.isfinite().all():
+                marked = parted(left, right) | (left.abs() > JUMP)  # a jump may be symmetric
+                found += kinks_among(case, i, analytic[i], left, right, marked)
     return found
 
 

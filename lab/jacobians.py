@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from lab.samples import Case
-from lab.users_code import users_code
+from lab.users_code import Crash, users_code
 
 RTOL = 1e-3  # gradcheck's own default
+JUMP = 1e5  # a quotient as steep as that, at a point without a derivative, is a jump
 
 
 @dataclass
@@ -41,8 +43,9 @@ class Kink:
     relu: float | None
 
     def __str__(self) -> str:
+        what = "jumps" if max(abs(self.left), abs(self.right)) > JUMP else "has a kink"
         said = (
-            f"At {self.where} = {self.value:.6g} forward has a kink: the quotient is "
+            f"At {self.where} = {self.value:.6g} forward {what}: the quotient is "
             f"{self.left:.4g} from the left, {self.right:.4g} from the right. "
             f"Backward chose {self.backward:.4g}"
         )
@@ -50,18 +53,22 @@ class Kink:
 
 
 def same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether shapes and numbers are the same, NaN being the same as NaN."""
     return a.shape == b.shape and torch.equal(a.nan_to_num(), b.nan_to_num())
 
 
 def gradients(
-    case: Case, outputs: Sequence, leaves: Sequence, grads: Sequence
+    case: Case, outputs: Sequence, leaves: Sequence, grads: Sequence, copy: bool = True
 ) -> list[torch.Tensor]:
-    """One gradient for each floating-point argument, zeros where backward returns None."""
+    """One gradient for each floating-point argument, zeros where backward returns None.
+
+    `copy`: hand over copies of `grads`, so that a backward that edits them spoils nothing here.
+    """
     return list(
         torch.autograd.grad(
             outputs,
             [leaves[i] for i in case.floats],
-            [grad.clone() for grad in grads],
+            [grad.clone() for grad in grads] if copy else grads,
             retain_graph=True,
             allow_unused=True,
             materialize_grads=True,
@@ -81,7 +88,7 @@ def analytic_jacobians(
                 row += [torch.zeros_like(leaf).flatten()] * output.numel()
             continue
         for unit in torch.eye(output.numel(), dtype=output.dtype, device=output.device):
-            gradients = torch.autograd.grad(
+            answers = torch.autograd.grad(
                 output,
                 inputs,
                 unit.reshape(output.shape).clone(),
@@ -89,7 +96,7 @@ def analytic_jacobians(
                 allow_unused=True,
                 materialize_grads=True,
             )
-            for row, gradient in zip(rows, gradients, strict=True):
+            for row, gradient in zip(rows, answers, strict=True):
                 row.append(gradient.detach().flatten())
     return {i: torch.stack(row) for i, row in zip(needed, rows, strict=True)}
 
@@ -114,6 +121,7 @@ def difference_quotients(
 
 
 def differ(a: torch.Tensor, b: torch.Tensor, atol: float) -> torch.Tensor:
+    """Where they differ by more than gradcheck allows."""
     return ~((a - b).abs() <= atol + RTOL * b.abs())  # the negation counts NaN as different
 
 
@@ -138,7 +146,12 @@ def _truth(case: Case) -> Callable:
     """The function whose derivative backward should be: forward, or the declared surrogate."""
     if not hasattr(case.target, "surrogate"):
         return case.outputs
-    return lambda *args: [case.target.surrogate(*args)]
+
+    def surrogate(*args: Any) -> list[torch.Tensor]:
+        with users_code("in surrogate"):
+            return [case.target.surrogate(*args)]
+
+    return surrogate
 
 
 def explain(case: Case, needed: Sequence, where: str) -> tuple[list[Finding], list[Kink]]:
@@ -172,6 +185,7 @@ def explain(case: Case, needed: Sequence, where: str) -> tuple[list[Finding], li
 
 
 def worst(analytic: torch.Tensor, numeric: torch.Tensor, among: torch.Tensor) -> tuple[int, int]:
+    """Row and column of the largest difference."""
     error = (analytic - numeric).abs().nan_to_num(torch.inf).masked_fill(~among, -1)
     return divmod(int(error.argmax()), error.shape[1])
 
@@ -181,6 +195,7 @@ def _index(shape: torch.Size, flat: int) -> str:
 
 
 def place(case: Case, position: int, column: int) -> str:
+    """Which element of which argument, and its value: `x[0, 1] = 5`."""
     arg = case.args[position]
     value = arg.reshape(-1)[column].item()
     return f"{case.names[position]}{_index(arg.shape, column)} = {value:.4g}"
@@ -227,15 +242,16 @@ def kinks_among(
 
 def _relu_says(case: Case, position: int, row: int, column: int) -> float | None:
     """What torch.relu answers at the same point, if forward is a ReLU there."""
-    (leaf,) = case.leaves([position])[position : position + 1]
-    with torch.no_grad():
-        shifted = [case.args[position] + shift for shift in (-1, 1)]
-        outputs = [
-            case.outputs(*case.args[:position], arg, *case.args[position + 1 :])[0]
-            for arg in shifted
-        ]
+    before, after = case.args[:position], case.args[position + 1 :]
+    shifted = [case.args[position] + shift for shift in (-1, 1)]
+    try:
+        with users_code("beside a kink"):
+            outputs = [case.outputs(*before, arg, *after)[0] for arg in shifted]
+    except Crash:
+        return None
     if row != column or not all(map(same, outputs, map(torch.relu, shifted))):
         return None
+    leaf = case.leaves()[position]
     (gradient,) = torch.autograd.grad(torch.relu(leaf).sum(), leaf)
     return gradient.flatten()[column].item()
 

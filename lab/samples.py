@@ -32,10 +32,12 @@ class Case:
 
     @property
     def names(self) -> list[str]:
+        """What forward calls its arguments."""
         names = [p.name for p in parameters_of(self.target) if p.kind is not p.VAR_POSITIONAL]
         return names + [f"input {i}" for i in range(len(names), len(self.args))]
 
     def describe(self) -> str:
+        """The arguments by name, tensors by shape: `x (2, 3), slope 0.5`."""
         said = []
         for name, arg in zip(self.names, self.args, strict=False):
             if isinstance(arg, torch.Tensor):
@@ -66,6 +68,7 @@ class Case:
 
 
 def is_float(value: Any) -> bool:
+    """Whether it is a tensor that can need a gradient."""
     return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
@@ -87,16 +90,19 @@ def parameters_of(target: Any) -> list[inspect.Parameter]:
 
 
 def has_setup_context(target: Any) -> bool:
+    """Whether ctx goes to a method of its own; otherwise it is forward's first argument."""
     return target.setup_context is not torch.autograd.Function.setup_context
 
 
 def samples_of(target: Any, device: str) -> list[tuple]:
+    """Arguments to check a Function on, one tuple a case, in float64 on the device."""
     if not hasattr(target, "sample_inputs"):
         return _default_samples(target, device)
     return declared_inputs(target.sample_inputs, "sample_inputs()", device)
 
 
 def declared_inputs(method: Callable, name: str, device: str) -> list[tuple]:
+    """What a Function's `sample_inputs` or `kink_inputs` returns, checked, in float64."""
     with users_code(f"in {name}"):
         declared = method()
         if (
@@ -154,6 +160,9 @@ def _default_samples(target: Any, device: str) -> list[tuple]:
     parameters = parameters_of(target)
     required = [p for p in parameters if p.default is p.empty]
     optional = [p for p in parameters if p.default is None]
+    if not parameters:
+        message = "forward takes no input: write forward(ctx, input), or add setup_context"
+        raise Crash(UserError(message), "on random inputs", "crash")
     choices = [[*required, *optional], required] if optional else [required]
     crashes: list[Crash] = []
     for domain in _DOMAINS:

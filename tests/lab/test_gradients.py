@@ -461,6 +461,12 @@ def test_the_kink_of_max_says_nothing_of_relu():
     assert "torch.relu" not in str(kink)
 
 
+def test_a_jump_is_told_as_one():
+    verdict = check_function(function(saved(torch.sign), lambda ctx, g: torch.zeros_like(g)))
+    assert verdict.verdict == "exact"
+    assert "At x[0, 0] = 0 forward jumps" in str(verdict.kinks[0])
+
+
 def test_a_declared_mistake_must_be_that_mistake():
     right_after_all = square(right_square, mistake="no mask")
     other = square(lambda ctx, g: -2 * x_of(ctx) * g, mistake="no mask")
@@ -500,9 +506,11 @@ def calls_an_instance(x):
         (NoBackward, "no backward", "There is no backward"),
         (type("Empty", (Function,), {}), "no forward", "There is no forward"),
         (torch.nn.ReLU, "no Function", "Check the Function that it calls"),
-        (torch.nn.ReLU(), "no Function", "no Function"),
-        (3, "no Function", "no Function"),
+        (torch.nn.ReLU(), "no Function", "an object of type ReLU is no"),
+        (3, "no Function", "an object of type int is no"),
         (int, "no Function", "no torch.autograd.Function"),
+        (torch.relu, "no Function", "relu is no torch.autograd.Function"),
+        (function(lambda x: x, lambda ctx, grad: grad), "declaration", "forward takes no input"),
         (square(right_square, surrogate="tanh"), "declaration", "surrogate"),
         (square(right_square, sample_inputs=staticmethod(lambda: 3)), "declaration", "a list of"),
         (
