@@ -55,9 +55,9 @@ def user_traceback(error: BaseException) -> str:
     frames = error.__traceback__
     while frames is not None and not _is_users(frames.tb_frame.f_code.co_filename):
         frames = frames.tb_next
-    return "".join(
-        traceback.format_exception(type(error), error, frames or error.__traceback__, chain=False)
-    )
+    if frames is None and not _is_users_syntax(error):
+        frames = error.__traceback__
+    return "".join(traceback.format_exception(type(error), error, frames, chain=False))
 
 
 def users_lines(error: BaseException) -> str:
@@ -65,7 +65,12 @@ def users_lines(error: BaseException) -> str:
     passed = any(
         _is_users(frame.f_code.co_filename) for frame, _ in traceback.walk_tb(error.__traceback__)
     )
-    return user_traceback(error) if passed else ""
+    return user_traceback(error) if passed or _is_users_syntax(error) else ""
+
+
+def _is_users_syntax(error: BaseException) -> bool:
+    """A file that does not parse never ran: it is in no frame, and the message has its line."""
+    return isinstance(error, SyntaxError) and _is_users(error.filename or "")
 
 
 def _is_users(filename: str) -> bool:

@@ -34,7 +34,7 @@ def find_functions(target: str) -> list[Any]:
     [<class 'functions.myrelu.MyReLU'>]
     """
     if target.endswith(".py"):
-        return _all_in(_module_of_file(Path(target)), target)
+        return _all_in(module_of_file(Path(target)), target)
     if "." not in target:
         shipped = {function.__name__: function for function in _shipped(target)}
         if target in shipped:
@@ -81,13 +81,23 @@ def _shipped(wanted: str) -> list[type]:
     return found
 
 
-def _module_of_file(path: Path) -> ModuleType:
+def module_of_file(path: Path) -> ModuleType:
+    """The module in a file that may lie anywhere, run anew at each call.
+
+    Raises:
+        UserError: there is no such file.
+        Exception: whatever its code raises.
+    """
     if not path.is_file():
         raise UserError(f"{path}: no such file")
-    sys.path.insert(1, str(path.parent.resolve()))  # it may import what lies beside it
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    beside = str(path.parent.resolve())
+    if beside not in sys.path:
+        sys.path.insert(1, beside)  # it may import what lies beside it
+    module = ModuleType(path.stem)
+    module.__file__ = str(path.resolve())
+    # Not by import: that may take a cached bytecode for a file saved twice within a second.
+    code = compile(path.read_bytes(), module.__file__, "exec", dont_inherit=True)
+    exec(code, vars(module))
     return module
 
 
