@@ -5,7 +5,8 @@
     python check.py my_module.Swish     one of your own
     python check.py path/to/swish.py    those in a file that lies anywhere
 
-Exit code 0 when each is what it declares itself to be, 1 when one is not, 2 for a wrong command.
+Exit code 0 when each is what it declares itself to be, 1 when one is not, 2 for
+a wrong command.
 """
 
 from __future__ import annotations

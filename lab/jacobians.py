@@ -310,6 +310,8 @@ def _factor_hint(case: Case, factor: float) -> str:
     said = f"Everywhere it is {factor:.4g} times the right one:"
     if parts > 1 and parts in sizes and abs(factor * parts - 1) < 1e-2:
         return f"{said} is a mean over {parts} taken where a sum is right, or a factor missing?"
+    if round(factor) in sizes - {1} and abs(factor - round(factor)) < 1e-2:
+        return f"{said} is a factor one too much, or the 1/{round(factor)} of a mean missing?"
     return f"{said} a constant factor is missing, or one too much."
 
 

@@ -173,8 +173,7 @@ def _default_samples(target: Any, device: str) -> list[tuple]:
                 outputs = _finite_outputs(target, args, crashes)
                 if outputs:
                     samples.append(args)
-                    shapes = {tensor.shape for tensor in (*args, *outputs) if is_float(tensor)}
-                    if len(shapes) == 1 and sum(map(is_float, args)) > 1:
+                    if _broadcasts(args, outputs[0].shape):
                         args = _in_float64(_fill(chosen, domain, _ROWS_AND_VECTOR), device)
                         samples += [args] if _finite_outputs(target, args, crashes) else []
                     break
@@ -187,6 +186,12 @@ def _default_samples(target: Any, device: str) -> list[tuple]:
         "sample_inputs() say what it takes"
     )
     raise Crash(UserError(message), "on random inputs", "crash")
+
+
+def _broadcasts(args: tuple, shape: torch.Size) -> bool:
+    """Whether it looks as if several tensors met element by element."""
+    shapes = [arg.shape for arg in args if is_float(arg)]
+    return len(shapes) > 1 and all(given in (shape, shape[-1:]) for given in shapes)
 
 
 def _finite_outputs(target: Any, args: tuple, crashes: list[Crash]) -> list[torch.Tensor]:

@@ -266,6 +266,19 @@ def test_no_report_is_a_page_of_numbers():
     assert "tensor(" not in report
 
 
+def test_a_forgotten_mean_is_guessed():
+    learner = function(
+        saved(lambda x: (x**2).mean()), lambda ctx, grad: (grad * 2 * x_of(ctx)).expand(2, 3)
+    )
+    assert "the 1/6 of a mean missing?" in check_function(learner).findings[0].text
+
+
+def test_guessed_shapes_that_were_never_meant_are_not_held_against_it():
+    learner = function(lambda ctx, x, b: x + b, lambda ctx, grad: (grad, grad.sum(0)))
+    verdict = check_function(learner)
+    assert (verdict.verdict, verdict.inputs) == ("exact", ["x (2, 3), b (3,)"])
+
+
 # ---- What gradcheck lets through ----------------------------------------------------------------
 
 
