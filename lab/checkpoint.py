@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -41,11 +43,10 @@ def save_checkpoint(
     }
     # On the CPU: weights are to load with plain torch.load on any machine.
     weights = {name: tensor.cpu() for name, tensor in model.state_dict().items()}
-    try:
-        write_whole(folder / CHECKPOINT, lambda file: torch.save(checkpoint, file))
-        write_whole(folder / WEIGHTS, lambda file: torch.save(weights, file))
-    except (OSError, RuntimeError) as error:  # torch.save tells a full disk as a RuntimeError
-        raise UserError(f"{folder / CHECKPOINT}: can't be written: {error}") from error
+    for name, state in ((CHECKPOINT, checkpoint), (WEIGHTS, weights)):
+        content = io.BytesIO()
+        torch.save(state, content)
+        write_whole(folder / name, content.getvalue())
 
 
 def load_checkpoint(folder: Path) -> dict[str, Any]:
@@ -61,6 +62,10 @@ def load_checkpoint(folder: Path) -> dict[str, Any]:
             "checkpoint_every=N on the way"
         )
     try:
+        # torch.load does not look at the checksums in the file, and takes changed weights as given.
+        with zipfile.ZipFile(path) as archive:
+            if name := archive.testzip():
+                raise zipfile.BadZipFile(f"{name} has changed")
         checkpoint = torch.load(path, map_location="cpu", weights_only=True)
         if not isinstance(checkpoint["summary"]["config"], dict):
             raise TypeError("no config")

@@ -31,7 +31,8 @@ class EventFile:
     def __init__(self, folder: Path) -> None:
         seconds, nanoseconds = divmod(time.time_ns(), 10**9)
         name = f"events.out.tfevents.{seconds}.{socket.gethostname()}.{os.getpid()}.{nanoseconds}"
-        self._file = (folder / name).open("xb", buffering=0)
+        self._path = folder / name
+        self._file = self._path.open("xb", buffering=0)
         self._unwritten = io.BytesIO()
         self._records = RecordWriter(self._unwritten)
         self.add(VERSION)
@@ -57,7 +58,7 @@ class EventFile:
 
     def flush(self) -> None:
         """Bring what was added to the disk, all of it or, where that fails, nothing."""
-        append_whole(self._file, self._unwritten.getvalue())
+        append_whole(self._path, self._file, self._unwritten.getvalue())
         self._unwritten.seek(0)
         self._unwritten.truncate()
 
@@ -85,4 +86,4 @@ def cut_events(folder: Path, before_step: int, log_every: int) -> None:
             is_point = any(value.HasField("simple_value") for value in event.summary.value)
             if not is_point or (event.step < before_step and event.step % log_every == 0):
                 records.write(data)
-        write_whole(path, lambda file, kept=kept: file.write(kept.getvalue()))
+        write_whole(path, kept.getvalue())

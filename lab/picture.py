@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import matplotlib
@@ -28,11 +29,13 @@ def draw(comparison: Comparison, file: Path) -> None:
         with np.errstate(over="ignore"):  # losses near 1e308, as a diverged run has them
             figure = figure_of(comparison)
             kind = file.suffix[1:] or "png"
-            write_whole(file, lambda out: figure.savefig(out, format=kind, dpi=120))
+            picture = io.BytesIO()
+            figure.savefig(picture, format=kind, dpi=120)
+            write_whole(file, picture.getvalue())
     except ValueError as error:
         raise UserError(f"--plot {file}: {error}") from error
-    except OSError as error:
-        raise UserError(f"--plot {file}: {error.strerror}") from error
+    except UserError as error:
+        raise UserError(f"--plot {error}") from error
 
 
 def figure_of(comparison: Comparison) -> Figure:

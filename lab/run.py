@@ -14,8 +14,8 @@ import signal
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -25,10 +25,10 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from lab.checkpoint import save_checkpoint
-from lab.curves import CURVE, HEADER, SUMMARY, parse_curve, summary_crc32
+from lab.curves import CURVE, HEADER, SUMMARY, Damaged, read_run, summary_crc32
 from lab.errors import UserError
 from lab.events import EventFile, cut_events
-from lab.files import append_whole, write_whole
+from lab.files import append_whole, locked, named, write_whole
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ def leaving_no_trace(folder: Path) -> Iterator[None]:
     """Take a folder that Hydra made away again, if what failed never became a run."""
     try:
         yield
-    except Exception:
+    except BaseException:
         if not (folder / SUMMARY).exists():
             shutil.rmtree(folder / ".hydra", ignore_errors=True)
             (folder / "train.log").unlink(missing_ok=True)
@@ -95,8 +95,8 @@ def record_failure(folder: Path, summary: dict[str, Any], error: Exception) -> N
     """Leave a summary and an empty curve for a job of a sweep that failed before its first step."""
     if not (folder / SUMMARY).exists():
         summary |= {"status": "failed", "steps": 0, "error": _one_line(error)}
-        write_whole(folder / CURVE, lambda file: file.write(HEADER + b"\n"))
-        _write_summary(folder, summary, zlib.crc32(HEADER + b"\n"))
+        write_whole(folder / CURVE, _curve([]))
+        _write_summary(folder, summary, zlib.crc32(_curve([])))
 
 
 class Run:
@@ -111,6 +111,9 @@ class Run:
         model: whose gradients are named where they are missing or not finite.
         first_step: 0, or where a resumed run goes on; its curve is cut back to there.
 
+    Raises:
+        UserError: on entry, the folder is another run's, or what is to go on is damaged.
+
     Attributes:
         signal: the signal that asked the run to stop, or None.
     """
@@ -123,35 +126,48 @@ class Run:
         self.signal: int | None = None
         self._config = summary["config"]
         self._log_every = self._config["log_every"]
+        self._stops_on_nonfinite = self._config["stop_on_nonfinite"]
         self._model = model
         self._first_step = first_step
         # (tag, step, seconds since the epoch, value)
         self._unread: list[tuple[str, int, float, float | Tensor]] = []
-        self._latest: tuple[int, float, float] | None = None
+        # (tag, value, step, seconds since the epoch)
+        self._latest: tuple[str, float, int, float] | None = None
         self._written_step = first_step - 1
         self._last_finite: float | None = None
-        self._curve_crc32 = 0
+        self._handlers: dict[int, Any] = {}
+        self._bar = tqdm(disable=True)
         self._started = self._ended = time.perf_counter()
 
     def __enter__(self) -> Self:
-        lines = self._cut_back() if self._first_step else HEADER + b"\n"
-        write_whole(self.folder / CURVE, lambda file: file.write(lines))
-        self._curve_crc32 = zlib.crc32(lines)
-        self._curve = (self.folder / CURVE).open("ab", buffering=0)
-        self._events = EventFile(self.folder)
-        if not self._first_step:
-            self._describe()
-        _write_summary(self.folder, self.summary, self._curve_crc32)
-        self._handlers = {}
-        # Python admits handlers in the main thread alone.
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._handlers[number] = signal.signal(number, self._stop_after_step)
-        self._bar = tqdm(disable=True)
+        with ExitStack() as closing:
+            closing.callback(self._stop_listening)
+            self._listen()
+            closing.enter_context(locked(self.folder))
+            points = self._recorded_points()
+            # The summary first: no kill in between may leave one that contradicts the curve.
+            _write_summary(self.folder, self.summary, None)
+            content = _curve(points)
+            write_whole(self.folder / CURVE, content)
+            self._curve_crc32 = zlib.crc32(content)
+            if self._first_step:
+                cut_events(self.folder, self._first_step, self._log_every)
+            with named(self.folder):
+                self._curve = (self.folder / CURVE).open("ab", buffering=0)
+                closing.callback(self._curve.close)
+                self._events = EventFile(self.folder)
+                closing.callback(self._events.close)
+            if not self._first_step:
+                self._describe()
+            self._closing = closing.pop_all()
         return self
 
     def steps(self) -> Iterator[int]:
-        """Count the steps under a bar, from the first on; end early when asked to stop."""
+        """Count the steps under a bar, from the first on; end early when asked to stop.
+
+        Raises:
+            Diverged: a loss, or what the last step made of the weights, is not finite.
+        """
         steps, progress = self._config["steps"], self._config["progress"]
         self._bar = tqdm(
             total=steps,
@@ -168,11 +184,15 @@ class Run:
         for step in range(self._first_step, steps):
             yield step
             self.summary["steps"] = step + 1
+            if step == self._first_step:
+                self._name_missing_gradients()
             self._bar.update()
             if self.signal is not None:
                 break
         self.flush()
         self._ended = time.perf_counter()
+        if self._stops_on_nonfinite and self._nonfinite_gradients():
+            raise Diverged(self._words(f"step {step} made the weights other than finite"))
 
     def record(self, step: int, loss: Tensor) -> None:
         """Take note of the loss at a step, before its update.
@@ -185,10 +205,9 @@ class Run:
         """
         value = loss.item() if loss.is_cpu else loss.detach()
         self._unread.append(("loss", step, time.time(), value))
-        if step == self._first_step + 1:
-            self._name_missing_gradients()
         now = time.perf_counter()
-        if now >= self._next_flush or (loss.is_cpu and not math.isfinite(value)):
+        stop = loss.is_cpu and self._stops_on_nonfinite and not math.isfinite(value)
+        if now >= self._next_flush or stop:
             self.flush()
             self._next_flush = now + self._config["flush_seconds"]
         if now >= self._next_show:
@@ -209,28 +228,26 @@ class Run:
 
         Raises:
             Diverged: a loss in it is not finite; the curve ends there.
-            UserError: no space is left; what was written before is whole.
+            UserError: no space is left; what was written before is whole, the rest is kept.
         """
-        unread, self._unread = self._unread, []
-        points, diverged = [], None
-        for (tag, step, when, _), value in zip(unread, _read(unread), strict=True):
+        scalars, diverged = [], False
+        for (tag, step, when, _), value in zip(self._unread, _read(self._unread), strict=True):
             if tag != "loss":
-                self._events.add_scalar(tag, value, step, when)
+                scalars.append((tag, value, step, when))
                 self.summary[tag] = value
                 continue
-            self._latest = (step, when, value)
+            self._latest = ("loss", value, step, when)
             if math.isfinite(value):
                 self._last_finite = value
-            elif self._config["stop_on_nonfinite"]:
-                diverged = Diverged(self._words_on(step, value))
+            else:
+                diverged = self._stops_on_nonfinite
+            if step % self._log_every == 0 or diverged:
+                scalars.append(self._latest)
+            if diverged:
                 break
-            if step % self._log_every == 0:
-                points.append(self._latest)
+        self._write(scalars)
         if diverged:
-            points.append(self._latest)
-        self._write(points)
-        if diverged:
-            raise diverged
+            raise Diverged(self._words(f"the loss at step {step} is {value}"))
 
     def __exit__(
         self,
@@ -238,39 +255,61 @@ class Run:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        try:
-            self.flush()
-            if self._latest and self._latest[0] > self._written_step:
-                self._write([self._latest])
-        except UserError as late:
-            error = late
-            raise
-        finally:
-            done = self.summary["steps"] - self._first_step
-            if self._ended > self._started:
-                self.summary["steps_per_second"] = done / (self._ended - self._started)
-            self.summary["status"] = self._status(error)
-            self.summary["error"] = None if error is None else _one_line(error)
-            self._curve.close()
-            self._events.close()
-            self._show(self.summary["final_loss"])
-            self._bar.close()
-            for number, handler in self._handlers.items():
-                signal.signal(number, handler)
-            _write_summary(self.folder, self.summary, self._curve_crc32)
+        with self._closing:
+            try:
+                self.flush()
+                if self._latest and self._latest[2] > self._written_step:
+                    self._write([self._latest])
+            except UserError as late:
+                error = late
+                raise
+            finally:
+                done = self.summary["steps"] - self._first_step
+                if self._ended > self._started:
+                    self.summary["steps_per_second"] = done / (self._ended - self._started)
+                self.summary["status"] = self._status(error)
+                self.summary["error"] = None if error is None else _one_line(error)
+                self._show(self.summary["final_loss"])
+                self._bar.close()
+                _write_summary(self.folder, self.summary, self._curve_crc32)
 
-    def _cut_back(self) -> bytes:
-        """The curve before the first step, without points off the beat, written at a stop."""
-        steps, losses, _ = parse_curve((self.folder / CURVE).read_bytes())
-        kept = [
-            (step, loss)
-            for step, loss in zip(steps.tolist(), losses.tolist(), strict=True)
-            if step < self._first_step and step % self._log_every == 0
-        ]
-        if kept:
-            self.summary["first_loss"], self.summary["final_loss"] = kept[0][1], kept[-1][1]
-        cut_events(self.folder, self._first_step, self._log_every)
-        return HEADER + b"\n" + b"".join(_line(step, loss) for step, loss in kept)
+    def _listen(self) -> None:
+        # Python admits handlers in the main thread alone.
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._handlers[number] = signal.signal(number, self._stop_after_step)
+
+    def _stop_after_step(self, number: int, frame: FrameType | None) -> None:
+        self.signal = number
+        self._stop_listening()  # a second one stops at once
+
+    def _stop_listening(self) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    def _recorded_points(self) -> list[tuple[int, float]]:
+        """Steps and losses before the first step, without any off the beat, written at a stop.
+
+        Raises:
+            UserError: the folder is a run's and this is a new one, or the points are not all there.
+        """
+        if not self._first_step:
+            refuse_used_folder(self.folder)
+            return []
+        try:
+            run = read_run(self.folder)
+        except Damaged as damage:
+            raise UserError(f"resume={self.folder}: {damage}") from damage
+        beats = range(0, self._first_step, self._log_every)
+        losses = dict(zip(run.steps.tolist(), run.losses.tolist(), strict=True))
+        missing = next((step for step in beats if step not in losses), None)
+        if missing is not None:
+            raise UserError(
+                f"resume={self.folder}: the checkpoint is of step {self._first_step}, but "
+                f"{CURVE} has no step {missing}"
+            )
+        self.summary["first_loss"], self.summary["final_loss"] = losses[0], losses[beats[-1]]
+        return [(step, losses[step]) for step in beats]
 
     def _describe(self) -> None:
         hparams = {
@@ -283,72 +322,64 @@ class Run:
         self._events.add_text("config", "    " + config.replace("\n", "\n    "))
         self._events.flush()
 
-    def _write(self, points: list[tuple[int, float, float]]) -> None:
-        for step, when, loss in points:
-            self._events.add_scalar("loss", loss, step, when)
-        lines = b"".join(_line(step, loss) for step, _, loss in points)
-        try:
-            append_whole(self._curve, lines)
-            self._curve_crc32 = zlib.crc32(lines, self._curve_crc32)
-            if points:
-                self._written_step = points[-1][0]
-                self.summary["final_loss"] = points[-1][2]
-                if self.summary["first_loss"] is None:
-                    self.summary["first_loss"] = points[0][2]
-            self._events.flush()
-        except OSError as error:
-            raise UserError(f"{self.folder}: {error.strerror}") from error
+    def _write(self, scalars: list[tuple[str, float, int, float]]) -> None:
+        points = [(step, value) for tag, value, step, _ in scalars if tag == "loss"]
+        lines = _lines(points)
+        append_whole(self.folder / CURVE, self._curve, lines)
+        self._unread = []
+        self._curve_crc32 = zlib.crc32(lines, self._curve_crc32)
+        if points:
+            self._written_step, self.summary["final_loss"] = points[-1]
+            if self.summary["first_loss"] is None:
+                self.summary["first_loss"] = points[0][1]
+        for scalar in scalars:
+            self._events.add_scalar(*scalar)
+        self._events.flush()
 
     def _status(self, error: BaseException | None) -> str:
         if isinstance(error, Diverged):
             return "diverged"
-        if isinstance(error, KeyboardInterrupt) or (error is None and self.signal is not None):
+        if isinstance(error, KeyboardInterrupt):
             return "interrupted"
         if error is not None:
             return "failed"
-        return "finished" if self._latest is None or math.isfinite(self._latest[2]) else "diverged"
-
-    def _stop_after_step(self, number: int, frame: FrameType | None) -> None:
-        self.signal = number
-        for other, handler in self._handlers.items():
-            signal.signal(other, handler)  # a second one stops at once
+        if self.summary["steps"] < self._config["steps"]:
+            return "interrupted"
+        return "finished" if self._latest is None or math.isfinite(self._latest[1]) else "diverged"
 
     def _show(self, loss: float | None) -> None:
         if loss is not None:
             self._bar.set_postfix_str(f"loss {loss:.6g}", refresh=False)
 
     def _name_missing_gradients(self) -> None:
-        # The gradients of the step before are still there: they are cleared after the loss.
         for name, parameter in self._model.named_parameters():
             if parameter.grad is None:
                 log.warning("%s gets no gradient: no backward reaches it", name)
             elif not parameter.grad.any():
                 log.warning("the gradient of %s is zero everywhere: it does not learn", name)
 
-    def _words_on(self, step: int, loss: float) -> str:
-        words = [f"diverged: the loss at step {step} is {loss}"]
-        if self._last_finite is not None:
-            words.append(f"the last finite loss was {self._last_finite:.6g}")
-        words += [
-            f"the gradient of {name} is not finite"
+    def _nonfinite_gradients(self) -> list[str]:
+        return [
+            name
             for name, parameter in self._model.named_parameters()
             if parameter.grad is not None and not parameter.grad.isfinite().all()
         ]
+
+    def _words(self, what: str) -> str:
+        words = [f"diverged: {what}"]
+        if self._last_finite is not None:
+            words.append(f"the last finite loss was {self._last_finite:.6g}")
+        words += [f"the gradient of {name} is not finite" for name in self._nonfinite_gradients()]
         if self.summary["lr"]:
             words.append(f"try a smaller step, optimizer.lr={self.summary['lr'] / 10:.1e}")
         return "; ".join(words)
 
 
-def _write_summary(folder: Path, summary: dict[str, Any], curve_crc32: int) -> None:
-    closed = summary["status"] != "running"
+def _write_summary(folder: Path, summary: dict[str, Any], curve_crc32: int | None) -> None:
     summary = {key: _plain(value) for key, value in summary.items()}
-    summary["curve_crc32"] = curve_crc32 if closed else None
+    summary["curve_crc32"] = curve_crc32  # None while the curve grows
     summary["summary_crc32"] = summary_crc32(summary)
-    text = json.dumps(summary, indent=2) + "\n"
-    try:
-        write_whole(folder / SUMMARY, lambda file: file.write(text.encode()))
-    except OSError as error:
-        raise UserError(f"{folder / SUMMARY}: {error.strerror}") from error
+    write_whole(folder / SUMMARY, (json.dumps(summary, indent=2) + "\n").encode())
 
 
 def _read(unread: list[tuple[str, int, float, float | Tensor]]) -> list[float]:
@@ -359,8 +390,12 @@ def _read(unread: list[tuple[str, int, float, float | Tensor]]) -> list[float]:
     return [next(numbers) if isinstance(value, Tensor) else value for value in values]
 
 
-def _line(step: int, loss: float) -> bytes:
-    return f"{step},{loss!r}\n".encode()
+def _curve(points: Iterable[tuple[int, float]]) -> bytes:
+    return HEADER + b"\n" + _lines(points)
+
+
+def _lines(points: Iterable[tuple[int, float]]) -> bytes:
+    return "".join(f"{step},{loss!r}\n" for step, loss in points).encode()
 
 
 def _plain(value: Any) -> Any:
