@@ -26,7 +26,7 @@ class LinearFunction(torch.autograd.Function):
     needs none, and that product is as large as the one for the weight.
 
     Differentiable everywhere, to every order. `ctx` is an argument of forward, since
-    `setup_context` costs 20 µs more at every call; so it does not work under `torch.func`.
+    `setup_context` costs 10 to 20 µs more at every call; so it does not work under `torch.func`.
 
     Source: "Extending PyTorch", PyTorch notes.
 

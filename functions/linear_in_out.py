@@ -26,7 +26,7 @@ class LinearFunctionInOut(torch.autograd.Function):
     those of autograd for `x.mm(weight)`, operand for operand, so the bits are the same too.
 
     Differentiable everywhere, to every order. `ctx` is an argument of forward, since
-    `setup_context` costs 20 µs more at every call; so it does not work under `torch.func`.
+    `setup_context` costs 10 to 20 µs more at every call; so it does not work under `torch.func`.
 
     Source: "Extending PyTorch", PyTorch notes, with the weight the other way round.
 

@@ -25,8 +25,8 @@ class MyReLU(torch.autograd.Function):
     Not differentiable at 0: the one-sided derivatives are 0 and 1. Backward chooses 1.
 
     `ctx` is an argument of forward. The other way to write it, with `setup_context`, is what
-    `torch.func` (vmap, grad) needs, and costs 20 µs more at every call: a fifth of what the
-    activation of the official example takes. So this Function does not work under `torch.func`.
+    `torch.func` (vmap, grad) needs, and costs 10 to 20 µs more at every call: forward and backward
+    of a (64, 100) input take 30 % longer. So this Function does not work under `torch.func`.
 
     Source: "Defining new autograd functions", PyTorch tutorials ("Learning PyTorch with
     Examples").
@@ -48,6 +48,8 @@ class MyReLU(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_output: torch.Tensor) -> torch.Tensor:
         (input,) = ctx.saved_tensors
+        # Of five ways timed on (64, 100), all within 5 %; multiplying by the mask is as fast, but
+        # turns some zeros into -0.0, and these bits are those of clamp(min=0).
         return grad_output.masked_fill(input < 0, 0)
 
     @staticmethod
