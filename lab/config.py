@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import math
 import re
 import sys
@@ -154,14 +155,21 @@ def build(config: dict[str, Any], group: str, *args: Any) -> Any:
         UserError: a target in it can't be imported, or refuses an argument; says which and why.
     """
     try:
-        part = instantiate(config[group], _convert_="all")
-        return part(*args) if args else part
+        return _plain(instantiate(config[group], _convert_="all", _partial_=True))(*args)
     except InstantiationException as error:
         where = re.search(r"full_key: (\S+)", str(error))
         key = f"{group}.{where[1]}" if where else group
         raise UserError(f"{key}: {_root_cause(error)}") from error
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise UserError(f"{group}: {error}") from error
+
+
+def _plain(part: Any) -> Any:
+    """The same without Hydra's own kind of partial, which takes 70 µs to check each call."""
+    if not isinstance(part, functools.partial):
+        return part
+    keywords = {key: _plain(value) for key, value in part.keywords.items()}
+    return functools.partial(part.func, *map(_plain, part.args), **keywords)
 
 
 def _root_cause(error: BaseException) -> str:
