@@ -8,6 +8,11 @@
 
 from __future__ import annotations
 
+import signal
+
+if __name__ == "__main__":  # Ctrl-C while torch is imported ends the process without a word
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import logging
 import math
 import os
@@ -101,14 +106,19 @@ def main(cfg: DictConfig) -> float:
     if hydra_cfg.mode == RunMode.MULTIRUN:
         run = sweep_job(cfg, folder, shown)
     else:
-        with explained(), leaving_no_trace(folder):
-            run = start(cfg, folder)
-        log.info(outcome(run))
-        log.info("run: %s", shown)
-        if run.signal is None:
-            log.info("see it: tensorboard --logdir %s", shlex.quote(str(shown.parent)))
-        else:
+        try:
+            with explained(), leaving_no_trace(folder):
+                run = start(cfg, folder)
+            log.info(outcome(run))
+        finally:
+            if folder.exists():
+                log.info("run: %s", shown)
+        if run.summary["status"] == "interrupted":
             log.info("go on: python train.py %s", shlex.quote(f"resume={quoted(shown)}"))
+        else:
+            log.info("see it: tensorboard --logdir %s", shlex.quote(str(shown.parent)))
+        if run.summary["status"] == "diverged":
+            sys.exit(1)
     if run is not None and run.signal is not None:
         sys.exit(128 + run.signal)
     return math.inf if run is None else run.summary["final_loss"]
@@ -143,6 +153,8 @@ def sweep_job(cfg: DictConfig, folder: Path, shown: Path) -> Run | None:
         )
         return None
     log.info("%s: %s", shown, outcome(run))
+    if run.signal is not None:
+        log.info("the sweep stops; see it: python compare.py %s", shlex.quote(str(shown.parent)))
     return run
 
 
@@ -162,5 +174,7 @@ def outcome(run: Run) -> str:
 if __name__ == "__main__":
     # Hydra would print a traceback of its own; composed and explained speak instead.
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")
+    logging.raiseExceptions = False  # a full disk is told once, not at each line for train.log too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with explained(), composed():
         main()

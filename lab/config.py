@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from lab.checkpoint import load_checkpoint
 from lab.devices import pick_device
-from lab.errors import UserError, explained
+from lab.errors import UserError, explained, users_lines
 from lab.run import refuse_used_folder
 
 CONF = Path(__file__).parent.parent / "conf"
@@ -189,12 +189,15 @@ def check_activation(model: nn.Module, function: str) -> None:
 
     Raises:
         UserError: it takes other arguments, or its output has another shape.
+        Exception: whatever the user's own code raises.
     """
     tried = torch.full((2, 3), 2.0)
     says = f"function={function}: no activation for a network, which needs tensor -> same shape"
     try:
         output = getattr(model, "activation", torch.relu)(tried)
     except TypeError as error:
+        if users_lines(error):
+            raise
         raise UserError(f"{says}; {error}") from error
     if not isinstance(output, Tensor) or output.shape != tried.shape:
         got = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
@@ -231,7 +234,7 @@ def _about_composition(text: str) -> str:
 
 
 class CheckFirst(Callback):
-    """Refuses a single run before Hydra makes or touches its folder."""
+    """Refuses what can't be run before Hydra makes or touches a folder."""
 
     def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
         # Hydra turns an exception of a callback into a warning, but lets the SystemExit through
@@ -243,3 +246,9 @@ class CheckFirst(Callback):
                 refuse_used_folder(Path(config.hydra.run.dir))
             else:
                 load_checkpoint(Path(config.resume))
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        with explained():
+            for override in config.hydra.overrides.task:
+                if override.startswith("resume=") and override != "resume=null":
+                    raise UserError(f"{override}: goes on with one run; a sweep makes new ones")

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 
 HOME = Path(__file__).parent.parent
 # Code that a user did not write. functions/ and exercises/ are not here: that is where they do.
@@ -32,7 +33,8 @@ def explained() -> Iterator[None]:
     """Run a command so that what stops it is told to a person.
 
     A `UserError` becomes one message on stderr and its exit code, a file that can't be written one
-    message and 2, Ctrl-C exit code 130, and a fault in the user's code the traceback of that code.
+    message and 2, Ctrl-C one word and 130, and a fault in the user's code the traceback of that
+    code and 1.
     """
     try:
         yield
@@ -40,36 +42,52 @@ def explained() -> Iterator[None]:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:  # `| head` has read enough; what is still to be flushed goes nowhere
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
-    except OSError as error:
-        if error.filename is None:
-            raise
-        print(f"error: {error.filename}: {error.strerror}", file=sys.stderr)
-        sys.exit(2)
     except Exception as error:
+        if isinstance(error, OSError) and not users_lines(error):
+            where = f"{error.filename}: " if error.filename else ""
+            print(f"error: {where}{error.strerror or error}", file=sys.stderr)
+            sys.exit(2)
         print(user_traceback(error), end="", file=sys.stderr)
         sys.exit(1)
 
 
 def user_traceback(error: BaseException) -> str:
-    """The traceback from the first line of the user's own code on; all of it if there is none."""
-    frames = error.__traceback__
-    while frames is not None and not _is_users(frames.tb_frame.f_code.co_filename):
-        frames = frames.tb_next
-    if frames is None and not _is_users_syntax(error):
-        frames = error.__traceback__
-    return "".join(traceback.format_exception(type(error), error, frames, chain=False))
+    """The traceback from the first line of the user's own code on.
+
+    Where there is none, as in what autograd's C++ refuses, the last line of ours alone:
+    `loss.backward()`.
+    """
+    frames = list(_frames(error))
+    users = [frame for frame in frames if _is_users(_file(frame))]
+    ours = [frame for frame in frames if _is_in(_file(frame), OURS)]
+    first, limit = next(iter(frames), None), None
+    if users or _is_users_syntax(error):
+        first = next(iter(users), None)
+    elif ours:
+        first, limit = ours[-1], 1
+    return "".join(traceback.format_exception(type(error), error, first, limit, chain=False))
 
 
 def users_lines(error: BaseException) -> str:
     """The same, or nothing where the error never passed through the user's code."""
-    passed = any(
-        _is_users(frame.f_code.co_filename) for frame, _ in traceback.walk_tb(error.__traceback__)
-    )
+    passed = any(_is_users(_file(frame)) for frame in _frames(error))
     return user_traceback(error) if passed or _is_users_syntax(error) else ""
+
+
+def _frames(error: BaseException) -> Iterator[TracebackType]:
+    frame = error.__traceback__
+    while frame is not None:
+        yield frame
+        frame = frame.tb_next
+
+
+def _file(frame: TracebackType) -> str:
+    return frame.tb_frame.f_code.co_filename
 
 
 def _is_users_syntax(error: BaseException) -> bool:
@@ -78,5 +96,8 @@ def _is_users_syntax(error: BaseException) -> bool:
 
 
 def _is_users(filename: str) -> bool:
-    path = Path(filename)
-    return path.is_file() and not any(path.is_relative_to(place) for place in OURS + INSTALLED)
+    return Path(filename).is_file() and not _is_in(filename, OURS + INSTALLED)
+
+
+def _is_in(filename: str, places: list[Path]) -> bool:
+    return any(Path(filename).is_relative_to(place) for place in places)

@@ -192,7 +192,7 @@ class Run:
         self.flush()
         self._ended = time.perf_counter()
         if self._stops_on_nonfinite and self._nonfinite_gradients():
-            raise Diverged(self._words(f"step {step} made the weights other than finite"))
+            raise Diverged(self._words(f"the weights after step {step} are not finite"))
 
     def record(self, step: int, loss: Tensor) -> None:
         """Take note of the loss at a step, before its update.
