@@ -13,6 +13,7 @@ import signal
 if __name__ == "__main__":  # Ctrl-C while torch is imported ends the process without a word
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
+import gc
 import logging
 import math
 import os
@@ -176,5 +177,8 @@ if __name__ == "__main__":
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")
     logging.raiseExceptions = False  # a full disk is told once, not at each line for train.log too
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # What is imported stays. Else the garbage collector looks through all of PyTorch again and
+    # again while the config is composed: 0.3 s.
+    gc.freeze()
     with explained(), composed():
         main()

@@ -1,0 +1,1 @@
+"""The speed table of the README, one command: `python benchmarks/benchmark.py`."""

@@ -1,0 +1,283 @@
+"""What this lab costs, beside the plain script that it replaces.
+
+    python benchmarks/benchmark.py             # some minutes
+    python benchmarks/benchmark.py --rounds 3  # quicker and rougher
+
+The contenders of a table run in turn, round after round. A figure is the median over the rounds; a
+ratio is the median of the quotients within a round, with the smallest and the largest of them, so
+that a machine that slows down half-way favours nobody.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import torch
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+from tqdm import tqdm
+
+HOME = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(HOME))
+
+from benchmarks import plain  # noqa: E402
+from lab.config import checked  # noqa: E402
+from lab.run import new_summary  # noqa: E402
+from train import train  # noqa: E402
+
+Sizes = tuple[int, int, int, int]  # samples, features, hidden units, targets
+Contender = Callable[[], float]  # returns what a row shows: seconds or MiB
+
+OFFICIAL: Sizes = (64, 1000, 100, 10)
+LARGE: Sizes = (512, 1024, 1024, 10)
+LARGEST: Sizes = (2048, 2048, 2048, 10)
+FUNCTIONS = ["builtin", "relu", "nn", "myrelu", "linearfunction", "linearfunction_in_out", "custom"]
+PAIRS = ["builtin", "myrelu", "nn", "linearfunction"]  # without and with a custom part
+# A step small enough for every size: a loss that grows to infinity would change the arithmetic.
+LR = 1e-9
+
+
+def ours(*overrides: str, sizes: Sizes = OFFICIAL, steps: int = 500) -> float:
+    """Train as train.py does, every step recorded and shown; seconds a step, as the run says."""
+    keys = ("data.samples", "data.features", "model.hidden", "data.targets")
+    size = [f"{key}={value}" for key, value in zip(keys, sizes, strict=True)]
+    always = [*size, f"steps={steps}", f"optimizer.lr={LR}", "progress=true"]
+    with initialize_config_dir(str(HOME / "conf"), version_base="1.3"):
+        cfg = compose("config", [*always, *overrides], return_hydra_config=True)
+    config = checked(OmegaConf.masked_copy(cfg, [key for key in cfg if key != "hydra"]))
+    with tempfile.TemporaryDirectory() as folder:
+        run = train(new_summary(config, cfg.hydra.runtime.choices), Path(folder))
+    return 1 / run.summary["steps_per_second"]
+
+
+def theirs(sizes: Sizes = OFFICIAL, steps: int = 500, **options: object) -> float:
+    """The script that people write, every loss printed, or recorded; seconds a step."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        return plain.fit(sizes, steps, lr=LR, **options) / steps
+
+
+def products(sizes: Sizes, steps: int, device: str) -> float:
+    """The matrix products of a step and nothing else; seconds a step."""
+    samples, features, hidden, targets = sizes
+    x, w1, h, w2, g = (
+        torch.randn(*shape, device=device)
+        for shape in (
+            (samples, features), (features, hidden), (samples, hidden), (hidden, targets),
+            (samples, targets),
+        )
+    )  # fmt: skip
+    start = time.perf_counter()
+    for _ in range(steps):
+        x.mm(w1), h.mm(w2)
+        h.t().mm(g), g.mm(w2.t()), x.t().mm(h)
+    if device != "cpu":
+        torch.accelerator.synchronize()
+    return (time.perf_counter() - start) / steps
+
+
+def process(*command: str) -> float:
+    """A whole process; seconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        subprocess.run([sys.executable, *command], cwd=folder, check=True, capture_output=True)
+        return time.perf_counter() - start
+
+
+def peak_memory(*command: str) -> float:
+    """The largest size of a process in memory; MiB."""
+    with tempfile.TemporaryDirectory() as folder:
+        child = subprocess.Popen(
+            [sys.executable, *command], cwd=folder, stdout=subprocess.DEVNULL
+        )  # fmt: skip
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode:
+            raise RuntimeError(f"{command} failed")
+        return usage.ru_maxrss / 1024
+
+
+def table(
+    title: str, contenders: dict[str, Contender], rounds: int, scale: float, unit: str
+) -> None:
+    """Run the contenders in turn and print their medians, and the ratio to the first of them."""
+    results: dict[str, list[float]] = {name: [] for name in contenders}
+    with tqdm(total=rounds * len(contenders), desc=title, leave=False, file=sys.stderr) as bar:
+        for _ in range(rounds):
+            for name, contender in contenders.items():
+                with quiet():
+                    results[name].append(contender() * scale)
+                bar.update()
+    first = next(iter(results.values()))
+    print(f"\n{title}\n\n| | {unit} | of the first |\n| --- | ---: | --- |")
+    for name, values in results.items():
+        ratios = [value / base for value, base in zip(values, first, strict=True)]
+        spread = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+        print(f"| {name} | {statistics.median(values):,.3g} | {spread} |", flush=True)
+
+
+@contextlib.contextmanager
+def quiet():
+    """What a contender prints and draws goes nowhere, the cheapest place that there is."""
+    with (
+        open(os.devnull, "w") as nowhere,
+        contextlib.redirect_stdout(nowhere),
+        contextlib.redirect_stderr(nowhere),
+    ):
+        yield
+
+
+def loops(device: str, rounds: int) -> None:
+    """Seconds a step: the plain loop, ours, and what the hardware allows."""
+    on = f"device={device}"
+    for sizes, steps in ((OFFICIAL, 500), (LARGE, 50), (LARGEST, 5)):
+        if device != "cpu":
+            steps *= 10
+        shape = "x".join(str(size) for size in sizes)
+        table(
+            f"A step at {shape} on {device}, {threads(device)}",
+            {
+                "plain official loop, loss printed": partial(theirs, sizes, steps, device=device),
+                "the same with SummaryWriter and tqdm": partial(
+                    theirs, sizes, steps, device=device, recorded=True
+                ),
+                "ours, function=myrelu": partial(
+                    ours, "function=myrelu", on, sizes=sizes, steps=steps
+                ),
+                "the matrix products alone": partial(products, sizes, steps, device),
+            },
+            rounds, 1e6, "µs",
+        )  # fmt: skip
+        functions = (
+            FUNCTIONS if sizes == OFFICIAL else ["builtin", "myrelu", "nn", "linearfunction"]
+        )
+        table(
+            f"Functions at {shape} on {device}, {threads(device)}",
+            {
+                name: partial(ours, f"function={name}", on, sizes=sizes, steps=steps)
+                for name in functions
+            },
+            rounds, 1e6, "µs",
+        )  # fmt: skip
+
+
+def details(device: str, rounds: int) -> None:
+    """What recording, compiling, more steps and more hidden units cost."""
+    on = f"device={device}"
+    table(
+        f"Recording on {device}, {threads(device)}",
+        {
+            "one step in a million recorded, no bar": partial(
+                ours, on, "log_every=1000000", "progress=false"
+            ),
+            "every step recorded, bar shown": partial(ours, on),
+        },
+        rounds, 1e6, "µs",
+    )  # fmt: skip
+    table(
+        f"compile on {device}, {threads(device)}",
+        {
+            "compile=false": partial(ours, on, sizes=OFFICIAL, steps=500),
+            # The first steps compile: that is part of what it costs.
+            "compile=true": partial(ours, on, "compile=true", sizes=OFFICIAL, steps=500),
+            "compile=true, 20,000 steps": partial(ours, on, "compile=true", steps=20_000),
+        },
+        1, 1e6, "µs",
+    )  # fmt: skip
+    table(
+        f"More steps on {device}, {threads(device)}",
+        {f"{steps:,} steps": partial(ours, on, steps=steps) for steps in (500, 5_000, 50_000)},
+        1, 1e6, "µs a step",
+    )  # fmt: skip
+    table(
+        f"More hidden units on {device}, {threads(device)}",
+        {
+            f"{hidden:,} hidden units": partial(ours, on, sizes=(64, 1000, hidden, 10))
+            for hidden in (50, 100, 200, 400, 800)
+        },
+        rounds, 1e6, "µs a step",
+    )  # fmt: skip
+
+
+def processes(rounds: int) -> None:
+    """Whole processes, as a user starts them."""
+    script, train_py = str(Path(plain.__file__)), str(HOME / "train.py")
+    table(
+        "A whole process, 500 steps",
+        {
+            "plain script, loss printed": partial(process, script),
+            "the same with SummaryWriter and tqdm": partial(process, script, "recorded"),
+            "ours": partial(process, train_py, "function=myrelu"),
+            "ours, optimizer=sgd": partial(process, train_py, "optimizer=sgd"),
+            "import torch alone": partial(process, "-c", "import torch"),
+            "ours, 1 step": partial(process, train_py, "steps=1"),
+        },
+        rounds, 1, "s",
+    )  # fmt: skip
+    table(
+        "A sweep of 500-step runs, its table and picture included",
+        {
+            f"{jobs} jobs": partial(process, train_py, "-m", f"seed=range({jobs})")
+            for jobs in (1, 10, 40)
+        },
+        1, 1, "s",
+    )  # fmt: skip
+    large = ["data.samples=2048", "data.features=2048", "model.hidden=2048", "steps=5"]
+    large += [f"optimizer.lr={LR}"]
+    table(
+        "Peak memory of a process at 2048x2048x2048x10",
+        {
+            f"function={name}": partial(peak_memory, train_py, f"function={name}", *large)
+            for name in PAIRS
+        },
+        rounds, 1, "MiB",
+    )  # fmt: skip
+    table(
+        "Peak memory of a process at the official size",
+        {
+            f"{steps:,} steps": partial(peak_memory, train_py, f"steps={steps}")
+            for steps in (500, 5_000, 50_000)
+        },
+        1, 1, "MiB",
+    )  # fmt: skip
+
+
+def threads(device: str) -> str:
+    """How the CPU was used, for the heading of a table."""
+    count = torch.get_num_threads()
+    return f"{count} thread{'s' if count > 1 else ''}" if device == "cpu" else "asynchronous"
+
+
+def main() -> None:
+    """Print the machine, then all tables as Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=9, help="of each table (default 9)")
+    rounds = parser.parse_args().rounds
+    most = torch.get_num_threads()
+    print(
+        f"{platform.machine()}, {os.cpu_count()} cores; {torch.backends.cpu.get_cpu_capability()}; "
+        f"Python {platform.python_version()}, torch {torch.__version__}; medians of {rounds} rounds"
+    )
+    for count in sorted({1, most}):
+        torch.set_num_threads(count)
+        loops("cpu", rounds)
+    details("cpu", rounds)
+    processes(rounds)
+    if torch.cuda.is_available():
+        print(f"\n{torch.cuda.get_device_name()}")
+        loops("cuda", rounds)
+        details("cuda", rounds)
+
+
+if __name__ == "__main__":
+    main()
