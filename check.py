@@ -4,6 +4,8 @@
     python check.py MyReLU              one of them, in detail
     python check.py my_module.Swish     one of your own
     python check.py path/to/swish.py    those in a file that lies anywhere
+    python check.py exercises           what is solved, and what is next
+    python check.py exercises.relu      one exercise; add --hint or --watch
 
 Exit code 0 when each is what it declares itself to be, 1 when one is not, 2 for
 a wrong command.
@@ -18,13 +20,14 @@ import math
 import os
 import sys
 import textwrap
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import redirect_stdout, suppress
 from dataclasses import asdict
 from typing import Any
 
 from lab.devices import pick_device
 from lab.errors import UserError, explained, user_traceback
+from lab.exercises import Exercise, find_exercises, grade, print_hint, print_overview, report, watch
 from lab.gradients import Finding, Verdict, check_function
 from lab.targets import find_functions, functions_in, module_names
 
@@ -37,18 +40,43 @@ def main(arguments: list[str] | None = None) -> int:
         raise UserError("device=mps: it has no float64, which the check needs; use cpu or cuda")
     how = {"device": str(device), "seed": options.seed, "eps": options.eps, "atol": options.atol}
     sys.path.insert(1, os.getcwd())  # a Function of your own, in the folder you stand in
+    exercises = find_exercises(options.target) if options.target else []
+    if exercises:
+        verdicts = _exercises(exercises, options, how)
+    elif options.hint or options.watch:
+        raise UserError("--hint and --watch are for an exercise: python check.py exercises --watch")
+    else:
+        verdicts = _functions(options, how)
+    return 0 if all(verdict.as_declared for verdict in verdicts) else 1
+
+
+def _functions(options: argparse.Namespace, how: dict[str, Any]) -> list[Verdict]:
     if options.target:
         found = find_functions(options.target)
         verdicts = (check_function(function, **how) for function in found)
-        show = _print_reports
     else:
-        verdicts, show = _every_verdict(how), _print_table
+        verdicts = _every_verdict(how)
     if options.json:
-        verdicts = list(verdicts)
-        print(json.dumps([_jsonable(verdict) for verdict in verdicts], indent=2))
-    else:
-        verdicts = show(verdicts)
-    return 0 if all(verdict.as_declared for verdict in verdicts) else 1
+        return _print_json(verdicts)
+    return _print_reports(verdicts) if options.target else _print_table(verdicts)
+
+
+def _exercises(
+    exercises: list[Exercise], options: argparse.Namespace, how: dict[str, Any]
+) -> list[Verdict]:
+    if options.hint:
+        print_hint(exercises, **how)
+        return []
+    if options.watch:
+        return watch(exercises, **how)
+    if options.json:
+        return _print_json(grade(exercise, **how) for exercise in exercises)
+    if len(exercises) > 1:
+        return print_overview(exercises, **how)
+    (exercise,) = exercises
+    verdict = grade(exercise, **how)
+    print(report(exercise, verdict))
+    return [verdict]
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
@@ -65,7 +93,12 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--atol", type=_positive, default=1e-4, help="allowed difference (default 1e-4)"
     )
-    parser.add_argument("--json", action="store_true", help="a list of verdicts, for scripts")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="a list of verdicts, for scripts")
+    how.add_argument("--hint", action="store_true", help="the idea behind an exercise")
+    how.add_argument(
+        "--watch", action="store_true", help="check an exercise at every save, then the next"
+    )
     return parser.parse_args(arguments)
 
 
@@ -97,6 +130,13 @@ def _every_verdict(how: dict[str, Any]) -> Iterator[Verdict]:
             )
         else:
             yield from (check_function(function, **how) for function in functions)
+
+
+def _print_json(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    with redirect_stdout(sys.stderr):  # where the code under check prints, too
+        verdicts = list(verdicts)
+    print(json.dumps([_jsonable(verdict) for verdict in verdicts], indent=2))
+    return verdicts
 
 
 def _print_reports(verdicts: Iterator[Verdict]) -> list[Verdict]:

@@ -294,7 +294,7 @@ def _not_static(name: str, what: str) -> Finding:
 
 def _explain_crash(crash: Crash) -> Finding:
     message = str(crash.error).strip()
-    if isinstance(crash.error, NotImplementedError):
+    if isinstance(crash.error, NotImplementedError) and not message:  # PyTorch's has one
         return Finding("not written", f"Not written yet: NotImplementedError, {crash.doing}.")
     if message.startswith("Legacy autograd function"):
         return _not_static("MyFunction", "A method is not static, or an instance is called.")
@@ -376,14 +376,14 @@ def _edited(tensors: Sequence, before: Sequence, names: Sequence[str], who: str)
     for tensor, old, name in zip(tensors, before, names, strict=False):
         if isinstance(tensor, torch.Tensor) and not same(tensor, old):
             kind = "edits grad_output" if name == "grad_output" else "edits input"
-            findings.append(
-                Finding(
-                    kind,
-                    f"{who} edits {name}, a tensor that it was handed: others hold the same tensor "
-                    f"and now read other numbers. Work on a copy: {name}.clone(), or an operation "
-                    "without the trailing underscore.",
-                )
+            text = (
+                f"{who} edits {name}, a tensor that it was handed: others hold the same tensor "
+                f"and now read other numbers. Work on a copy: {name}.clone(), or an operation "
+                "without the trailing underscore."
             )
+            if who == "forward":
+                text += f" If it is meant to work in place, it says so: ctx.mark_dirty({name})."
+            findings.append(Finding(kind, text))
     return findings
 
 

@@ -1,0 +1,24 @@
+"""Exercise 5, row_sum: y_i = the sum over j of x_ij, for x of shape (N, D). Write backward.
+
+    grad_output   dL/dy, of the shape of y, (N,): how fast the loss L changes with each row's sum
+    to return     dL/dx, of the shape of x, (N, D)
+
+No number of x is needed, only its shape. What is no tensor is kept on ctx itself.
+
+Check it:   python check.py exercises.row_sum
+            add --hint for a hint, or --watch to check at every save
+"""
+
+import torch
+from torch import Tensor
+
+
+class RowSum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x: Tensor) -> Tensor:
+        ctx.shape = x.shape
+        return x.sum(dim=1)
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> Tensor:
+        raise NotImplementedError  # your answer goes in place of this line
