@@ -32,8 +32,8 @@ def run_name(choices: Mapping[str, str], device: str, overrides: Sequence[str] =
 
 
 def new_folder(parent: str, name: str) -> str:
-    """Make a folder that nobody else has: now's date and time, the name, a number if need be."""
-    stem = f"{datetime.now():%Y-%m-%d_%H-%M-%S}_{name}"
+    """Make a folder that nobody else has: the name, date and time, a number if need be."""
+    stem = f"{name}_{datetime.now():%Y-%m-%d_%H-%M-%S}"
     number = 1
     while True:
         folder = Path(parent) / (stem if number == 1 else f"{stem}-{number}")

@@ -314,7 +314,7 @@ class Run:
     def _describe(self) -> None:
         hparams = {
             key: self.summary[key]
-            for key in ("function", "optimizer", "lr", "seed", "device", "dtype", "model", "data")
+            for key in ("function", "optimizer", "lr", "seed", "device", "dtype")
             if self.summary[key] is not None
         }
         self._events.add_hparams(hparams, metric="loss")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,8 @@ def compare_sweep(folder: Path) -> None:
     comparison = compare(runs)
     print(table(comparison, terminal_width()), flush=True)
     draw(comparison, folder / "comparison.png")
-    print(f"picture: {folder / 'comparison.png'}", file=sys.stderr)
+    print(f"picture: {folder / 'comparison.png'}")
+    print(f"see it: tensorboard --logdir {shlex.quote(str(folder))}", flush=True)
     if any(run.status == "interrupted" for run in runs):
         raise SystemExit(130)
     if skipped or any(run.status != "finished" for run in runs):
