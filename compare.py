@@ -8,7 +8,6 @@ python compare.py outputs/SWEEP --reference myrelu
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -85,8 +84,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 if __name__ == "__main__":
     sys.stdout.reconfigure(errors="backslashreplace")  # a folder may have any name
-    try:
-        with explained():
-            main()
-    except BrokenPipeError:  # `| head` has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with explained():
+        main()
