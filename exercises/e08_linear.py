@@ -7,7 +7,7 @@
 
 Nobody needs the gradient for a batch of data, and each of these products costs time. So return
 None where none is needed: `ctx.needs_input_grad` holds True or False for each input that forward
-was called with, two of them if bias was left out. Three gradients may be returned in any case.
+was called with. If bias was left out, that is two of them; a third gradient must then be None.
 
 Check it:   python check.py exercises.linear
             add --hint for a hint, or --watch to check at every save

@@ -76,16 +76,18 @@ class Exercise:
         """The Function of that name in the learner's file, as it is now.
 
         Raises:
-            UserError: the file or the Function is not there.
-            Crash: the file can't be run.
+            UserError: the file is not there.
+            Crash: it can't be run, or does not define the Function.
         """
         if not self.file.is_file():
             raise UserError(f"{self.file}: no such file")
         with users_code("when the file is run"):
-            found = vars(module_of_file(self.file)).get(name)
-        if not (isinstance(found, type) and issubclass(found, torch.autograd.Function)):
-            raise UserError(f"{_shown(self.file)}: no torch.autograd.Function {name} in it")
-        return found
+            found = {
+                function.__name__: function for function in functions_in(module_of_file(self.file))
+            }
+            if name not in found:
+                raise UserError(f"There is no torch.autograd.Function of the name {name} in it.")
+        return found[name]
 
     def _solution_module(self) -> Any:
         return module_of_file(FOLDER / "solutions" / f"{self.stem}.py")
@@ -151,8 +153,9 @@ def grade(exercise: Exercise, **how: Any) -> Verdict:
     try:
         return _grade(exercise.answer(right.__name__), right, mistakes, how)
     except Crash as crash:
-        first_line = str(crash.error).strip().partition("\n")[0]
-        text = f"It raises {type(crash.error).__name__} {crash.doing}: {first_line}"
+        text = str(crash.error).strip().partition("\n")[0]
+        if not isinstance(crash.error, UserError):
+            text = f"It raises {type(crash.error).__name__} {crash.doing}: {text}"
         return _cannot_run(right, Finding("crash", text), users_lines(crash.error))
     except SystemExit as error:  # must not end a script that grades a class
         return _cannot_run(right, Finding("crash", "It ends the program."), users_lines(error))
@@ -221,30 +224,34 @@ def _call(function: type, args: tuple) -> tuple[torch.Tensor, list[torch.Tensor]
 
 
 def _recognised(answer: type, mistakes: list[type], inputs: list[tuple]) -> list[Finding]:
-    """The typical wrong answer that gives the same numbers as this one, everywhere."""
-    try:
-        with users_code("in backward"):
-            mine = _numbers(answer, inputs)
-    except Crash:  # the check has told that already
+    """The typical wrong answer that gives the same numbers as this one, wherever it runs at all."""
+    mine = [_numbers(answer, args) for args in inputs]
+    if not any(mine):  # the check has told why
         return []
     for mistake in mistakes:
-        wrong = _numbers(mistake, inputs)
-        if all(torch.allclose(a, b, equal_nan=True) for a, b in zip(mine, wrong, strict=True)):
+        if all(map(_alike, mine, (_numbers(mistake, args) for args in inputs))):
             kind = re.sub("(?<!^)([A-Z])", r" \1", mistake.__name__).lower()
             return [Finding(kind, " ".join(mistake.__doc__.split()))]
     return []
 
 
-def _numbers(function: type, inputs: list[tuple]) -> list[torch.Tensor]:
-    """The gradients for some grad_output, of both signs and many sizes."""
-    answers = []
-    for args in inputs:
-        case = Case(function, args, 0, 0)
-        leaves = case.leaves()
-        outputs = case.outputs(*leaves)
-        ramps = [torch.arange(1, out.numel() + 1).to(out).reshape(out.shape) for out in outputs]
-        answers += gradients(case, outputs, leaves, [2 * ramp.sin() for ramp in ramps])
-    return answers
+def _alike(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
+    return len(some) == len(others) and all(
+        torch.allclose(a, b, equal_nan=True) for a, b in zip(some, others, strict=True)
+    )
+
+
+def _numbers(function: type, args: tuple) -> list[torch.Tensor]:
+    """The gradients for a grad_output of both signs and many sizes; none where it raises."""
+    case = Case(function, args, 0, 0)
+    leaves = case.leaves()
+    try:
+        with users_code("in backward"):
+            outputs = case.outputs(*leaves)
+            ramps = [torch.arange(1, o.numel() + 1).to(o).reshape(o.shape) for o in outputs]
+            return gradients(case, outputs, leaves, [2 * ramp.sin() for ramp in ramps])
+    except Crash:
+        return []
 
 
 def _missing(
@@ -257,11 +264,10 @@ def _missing(
         text = "The first derivative is right. The second, which is asked for here, "
         said = "is refused" if verdict.second_derivative == "refused" else "raises an error"
         return [Finding("second derivative", f"{text}{said}.")]
-    with users_code("at a kink"):
-        for args in kinks:
-            finding = _at_kink(answer, right, args)
-            if finding:
-                return [finding]
+    for args in kinks:
+        finding = _at_kink(answer, right, args)
+        if finding:
+            return [finding]
     with users_code("where not every input needs a gradient"):
         for args in samples:
             finding = _unneeded(Case(answer, args, 0, 0), Case(right, args, 0, 0))
@@ -272,7 +278,7 @@ def _missing(
 
 def _at_kink(answer: type, right: type, args: tuple) -> Finding | None:
     case = Case(answer, args, 0, 0)
-    pairs = zip(_numbers(answer, [args]), _numbers(right, [args]), strict=True)
+    pairs = zip(_numbers(answer, args), _numbers(right, args), strict=True)
     for position, (mine, wanted) in zip(case.floats, pairs, strict=True):
         differ = ~torch.isclose(mine, wanted).flatten()
         if differ.any():

@@ -30,10 +30,6 @@ class MatMul(torch.autograd.Function):
         return [(torch.randn(3, 3), torch.randn(3, 3)), (torch.randn(2, 3), torch.randn(3, 4))]
 
 
-def _square(grad_output: Tensor, x: Tensor) -> bool:
-    return grad_output.shape == x.shape  # other wrong products fail by their shapes
-
-
 class NothingTransposed(MatMul):
     """The shapes fit only because these matrices are square. In each product the saved matrix is
     to be transposed: follow the indices."""
@@ -41,8 +37,6 @@ class NothingTransposed(MatMul):
     @staticmethod
     def backward(ctx, grad_output: Tensor) -> tuple[Tensor, Tensor]:
         x, y = ctx.saved_tensors
-        if not _square(grad_output, x):
-            return MatMul.backward(ctx, grad_output)
         return grad_output @ y, x @ grad_output
 
 
@@ -53,8 +47,6 @@ class WrongOrder(MatMul):
     @staticmethod
     def backward(ctx, grad_output: Tensor) -> tuple[Tensor, Tensor]:
         x, y = ctx.saved_tensors
-        if not _square(grad_output, x):
-            return MatMul.backward(ctx, grad_output)
         return y.t() @ grad_output, grad_output @ x.t()
 
 
@@ -65,6 +57,4 @@ class Elementwise(MatMul):
     @staticmethod
     def backward(ctx, grad_output: Tensor) -> tuple[Tensor, Tensor]:
         x, y = ctx.saved_tensors
-        if not _square(grad_output, x):
-            return MatMul.backward(ctx, grad_output)
         return grad_output * y, grad_output * x
