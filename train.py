@@ -32,7 +32,7 @@ from datasets import Data
 from lab.checkpoint import load_checkpoint, restore, resumed_config
 from lab.config import DTYPES, build, check_activation, checked, composed
 from lab.devices import pick_device
-from lab.errors import UserError, explained, user_traceback
+from lab.errors import UserError, explained, one_line, user_traceback
 from lab.names import quoted, register_resolvers
 from lab.run import Run, leaving_no_trace, new_summary, record_failure, refuse_used_folder
 
@@ -144,7 +144,7 @@ def sweep_job(cfg: DictConfig, folder: Path, shown: Path) -> Run | None:
         refuse_used_folder(folder)
         run = start(cfg, folder)
     except Exception as error:
-        log.error("%s: %s", shown, str(error).partition("\n")[0])
+        log.error("%s: %s", shown, one_line(error))
         if not isinstance(error, UserError):
             logging.getLogger("lab.file_only").error(user_traceback(error))
         record_failure(

@@ -52,8 +52,32 @@ def explained() -> Iterator[None]:
             where = f"{error.filename}: " if error.filename else ""
             print(f"error: {where}{error.strerror or error}", file=sys.stderr)
             sys.exit(2)
-        print(user_traceback(error), end="", file=sys.stderr)
+        unwritten = _unwritten(error)
+        told = f"error: {unwritten}\n" if unwritten else user_traceback(error)
+        print(told, end="", file=sys.stderr)
         sys.exit(1)
+
+
+def one_line(error: BaseException) -> str:
+    """What went wrong, for a log or a summary.
+
+    >>> one_line(UserError("steps=-1: too few")), one_line(ValueError("bad\\nvery bad"))
+    ('steps=-1: too few', 'ValueError: bad')
+    """
+    if unwritten := _unwritten(error):
+        return unwritten
+    text = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return text if isinstance(error, UserError) else f"{type(error).__name__}: {text}"
+
+
+def _unwritten(error: BaseException) -> str:
+    """Where a `raise NotImplementedError` still waits for its answer, if that is the error."""
+    users = [frame for frame in _frames(error) if _is_users(_file(frame))]
+    if type(error) is not NotImplementedError or str(error) or not users:
+        return ""
+    method = users[-1].tb_frame.f_code.co_name
+    where = f"{os.path.relpath(_file(users[-1]))}, line {users[-1].tb_lineno}"
+    return f"{where}: {method} is not written yet"
 
 
 def user_traceback(error: BaseException) -> str:

@@ -26,7 +26,7 @@ from tqdm import tqdm
 
 from lab.checkpoint import save_checkpoint
 from lab.curves import CURVE, HEADER, SUMMARY, Damaged, read_run, summary_crc32
-from lab.errors import UserError
+from lab.errors import UserError, one_line
 from lab.events import EventFile, cut_events
 from lab.files import append_whole, locked, named, write_whole
 
@@ -94,7 +94,7 @@ def new_summary(config: dict[str, Any], choices: Mapping[str, str]) -> dict[str,
 def record_failure(folder: Path, summary: dict[str, Any], error: Exception) -> None:
     """Leave a summary and an empty curve for a job of a sweep that failed before its first step."""
     if not (folder / SUMMARY).exists():
-        summary |= {"status": "failed", "steps": 0, "error": _one_line(error)}
+        summary |= {"status": "failed", "steps": 0, "error": one_line(error)}
         write_whole(folder / CURVE, _curve([]))
         _write_summary(folder, summary, zlib.crc32(_curve([])))
 
@@ -268,7 +268,7 @@ class Run:
                 if self._ended > self._started:
                     self.summary["steps_per_second"] = done / (self._ended - self._started)
                 self.summary["status"] = self._status(error)
-                self.summary["error"] = None if error is None else _one_line(error)
+                self.summary["error"] = None if error is None else one_line(error)
                 self._show(self.summary["final_loss"])
                 self._bar.close()
                 _write_summary(self.folder, self.summary, self._curve_crc32)
@@ -401,8 +401,3 @@ def _lines(points: Iterable[tuple[int, float]]) -> bytes:
 def _plain(value: Any) -> Any:
     """JSON has no nan and no inf."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _one_line(error: BaseException) -> str:
-    text = (str(error).strip() or type(error).__name__).splitlines()[0]
-    return text if isinstance(error, UserError) else f"{type(error).__name__}: {text}"
