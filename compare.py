@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parse_arguments(arguments)
     paths = options.paths or [OUTPUTS]
     runs, skipped = read_runs(paths)
-    for line in notes(runs, skipped):
+    for line in notes(skipped):
         print(line, file=sys.stderr)
     if not runs:
         raise UserError(f"no run to compare in {', '.join(map(str, paths))}")

@@ -21,10 +21,11 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from torch import Tensor, nn
 
-from lab.checkpoint import load_checkpoint
+from lab.checkpoint import load_checkpoint, resumed_config
 from lab.devices import pick_device
 from lab.errors import UserError, explained, users_lines
-from lab.run import refuse_used_folder
+from lab.files import locked
+from lab.run import points_before, refuse_used_folder
 
 CONF = Path(__file__).parent.parent / "conf"
 GROUPS = ("function", "model", "data", "optimizer")
@@ -240,12 +241,17 @@ class CheckFirst(Callback):
         # Hydra turns an exception of a callback into a warning, but lets the SystemExit through
         # that `explained` makes of it.
         with explained():
-            checked(OmegaConf.masked_copy(config, [key for key in config if key != "hydra"]))
+            job = checked(OmegaConf.masked_copy(config, [key for key in config if key != "hydra"]))
             HydraConfig.instance().set_config(config)  # the name of the folder is made from it
             if config.resume is None:
                 refuse_used_folder(Path(config.hydra.run.dir))
             else:
-                load_checkpoint(Path(config.resume))
+                folder, hydra = Path(config.resume), config.hydra
+                checkpoint = load_checkpoint(folder)
+                job = resumed_config(checkpoint, job, hydra.runtime.choices, hydra.overrides.task)
+                points_before(checkpoint["step"], folder, job["log_every"])
+                with locked(folder):
+                    pass
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         with explained():

@@ -1,7 +1,7 @@
 """Recorded runs, read back from disk.
 
-Nothing here guesses: a file that is not whole is named and left out, and of a run that is still
-going on, or was killed, the steps before the first doubtful line are used.
+Nothing here guesses: a file that is not as the run wrote it is named and left out. Of a run that is
+still going on, or was killed, the steps are used that its summary vouches for.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ class RecordedRun:
         test_accuracy: the share of the test set told right at the last step, or None.
         error: why the run stopped, in one line, or None.
         config: the config the run was started with, flat: `{"optimizer.lr": 1e-06}`.
-        remark: what was left out of the curve and why, or None.
     """
 
     folder: Path
@@ -55,7 +54,6 @@ class RecordedRun:
     config: dict[str, Any]
     steps: np.ndarray
     losses: np.ndarray
-    remark: str | None = None
 
     @property
     def first_loss(self) -> float | None:
@@ -101,10 +99,9 @@ def read_runs(paths: Iterable[Path]) -> tuple[list[RecordedRun], list[Skipped]]:
     return runs, skipped
 
 
-def notes(runs: Iterable[RecordedRun], skipped: Iterable[Skipped]) -> list[str]:
-    """A line for each path that was not used, and for each run that was used in part."""
-    lines = [f"skipped {one.path}: {one.reason}" for one in skipped]
-    return lines + [f"used in part {run.folder}: {run.remark}" for run in runs if run.remark]
+def notes(skipped: Iterable[Skipped]) -> list[str]:
+    """A line for each path that was not used."""
+    return [f"skipped {one.path}: {one.reason}" for one in skipped]
 
 
 def find_runs(path: Path) -> tuple[list[Path], list[Path]]:
@@ -146,15 +143,17 @@ def read_run(folder: Path) -> RecordedRun:
     """
     summary = _read_summary(folder)
     content = _read(folder / CURVE)
-    steps, losses, problem = parse_curve(content)
     if summary["status"] == "running":
-        steps, losses, problem = _trusted_part(steps, losses, problem, summary)
-        remark = problem and f"{CURVE}: {problem}; the {len(steps)} steps before it are used"
-    else:
-        _check_closed(summary, content, steps, losses, problem)
-        remark = None
+        content = content[: summary["curve_bytes"]]  # what is behind may be half written
+    if summary["curve_crc32"] not in (None, zlib.crc32(content)):
+        raise Damaged(f"{CURVE} is not as the run left it: its checksum differs")
+    steps, losses, problem = parse_curve(content)
+    if problem:
+        raise Damaged(f"{CURVE}: {problem}")
+    if summary["status"] != "running":
+        _check_ends(summary, steps, losses)
     return RecordedRun(
-        folder=folder, config=summary["config"], steps=steps, losses=losses, remark=remark,
+        folder=folder, config=summary["config"], steps=steps, losses=losses,
         **{key: summary[key] for key in _FIELDS},
     )  # fmt: skip
 
@@ -209,7 +208,10 @@ def _checked(summary: Any) -> dict[str, Any]:
     for choice in ("data", "model"):
         known["config"].setdefault(choice, summary.get(choice))
     known["log_every"] = int(known["config"].get("log_every", 1))
-    known["curve_crc32"] = summary.get("curve_crc32")
+    known["curve_crc32"], known["curve_bytes"] = (
+        None if summary.get(key) is None else _typed(summary, key, int)
+        for key in ("curve_crc32", "curve_bytes")
+    )
     return known
 
 
@@ -283,36 +285,7 @@ def _arrays(
     return np.array(steps, dtype=np.int64), np.array(losses, dtype=np.float64), problem
 
 
-def _trusted_part(
-    steps: np.ndarray, losses: np.ndarray, problem: str | None, summary: dict[str, Any]
-) -> tuple[np.ndarray, np.ndarray, str | None]:
-    """What can be used of the curve of a run that was never closed, and so has no checksum."""
-    # Steps are evenly spaced, and a float32 loss is one of the float32 numbers: one changed digit
-    # breaks that.
-    doubtful = np.zeros(len(steps), dtype=bool)
-    if len(steps) > 1:
-        doubtful |= steps != steps[0] + (steps[1] - steps[0]) * np.arange(len(steps))
-    if summary["dtype"] == "float32":
-        with np.errstate(over="ignore"):
-            doubtful |= (losses.astype(np.float32) != losses) & ~np.isnan(losses)
-    if doubtful.any():
-        first = int(doubtful.argmax())
-        problem = f"line {first + 2} is not what a run writes"
-        steps, losses = steps[:first], losses[:first]
-    return steps, losses, problem
-
-
-def _check_closed(
-    summary: dict[str, Any],
-    content: bytes,
-    steps: np.ndarray,
-    losses: np.ndarray,
-    problem: str | None,
-) -> None:
-    if summary["curve_crc32"] not in (None, zlib.crc32(content)):
-        raise Damaged(f"{CURVE} is not as the run left it: its checksum differs")
-    if problem:
-        raise Damaged(f"{CURVE}: {problem}")
+def _check_ends(summary: dict[str, Any], steps: np.ndarray, losses: np.ndarray) -> None:
     ends = (float(losses[0]), float(losses[-1])) if len(losses) else (None, None)
     for key, loss in zip(("first_loss", "final_loss"), ends, strict=True):
         told = summary[key]

@@ -88,6 +88,8 @@ def new_summary(config: dict[str, Any], choices: Mapping[str, str]) -> dict[str,
         "torch": str(torch.__version__),
         "error": None,
         "config": config,
+        "curve_bytes": 0,
+        "curve_crc32": 0,
     }
 
 
@@ -95,8 +97,32 @@ def record_failure(folder: Path, summary: dict[str, Any], error: Exception) -> N
     """Leave a summary and an empty curve for a job of a sweep that failed before its first step."""
     if not (folder / SUMMARY).exists():
         summary |= {"status": "failed", "steps": 0, "error": one_line(error)}
-        write_whole(folder / CURVE, _curve([]))
-        _write_summary(folder, summary, zlib.crc32(_curve([])))
+        curve = HEADER + b"\n"
+        summary |= {"curve_bytes": len(curve), "curve_crc32": zlib.crc32(curve)}
+        write_whole(folder / CURVE, curve)
+        _write_summary(folder, summary)
+
+
+def points_before(first_step: int, folder: Path, log_every: int) -> list[tuple[int, float]]:
+    """Steps and losses of the run in a folder that a resumed run keeps.
+
+    A point off the beat of `log_every`, written where the run stopped, is not among them.
+
+    Raises:
+        UserError: the run can't be read, or points are missing.
+    """
+    try:
+        run = read_run(folder)
+    except Damaged as damage:
+        raise UserError(f"resume={folder}: {damage}") from damage
+    losses = dict(zip(run.steps.tolist(), run.losses.tolist(), strict=True))
+    beats = range(0, first_step, log_every)
+    if not losses.keys() >= set(beats):
+        raise UserError(
+            f"resume={folder}: its checkpoint is of step {first_step}, but its {CURVE} does not "
+            "reach that far"
+        )
+    return [(step, losses[step]) for step in beats]
 
 
 class Run:
@@ -144,14 +170,15 @@ class Run:
             closing.callback(self._stop_listening)
             self._listen()
             closing.enter_context(locked(self.folder))
-            points = self._recorded_points()
-            # The summary first: no kill in between may leave one that contradicts the curve.
-            _write_summary(self.folder, self.summary, None)
-            content = _curve(points)
+            points = self._points_so_far()
+            # The summary first: what it vouches for is in the old curve as in the new.
+            content = HEADER + b"\n" + _lines(points)
+            self._vouch_for(content)
             write_whole(self.folder / CURVE, content)
-            self._curve_crc32 = zlib.crc32(content)
             if self._first_step:
                 cut_events(self.folder, self._first_step, self._log_every)
+                for half_done in self.folder.glob("*.part"):  # the one before was killed
+                    half_done.unlink()
             with named(self.folder):
                 self._curve = (self.folder / CURVE).open("ab", buffering=0)
                 closing.callback(self._curve.close)
@@ -271,7 +298,7 @@ class Run:
                 self.summary["error"] = None if error is None else one_line(error)
                 self._show(self.summary["final_loss"])
                 self._bar.close()
-                _write_summary(self.folder, self.summary, self._curve_crc32)
+                _write_summary(self.folder, self.summary)
 
     def _listen(self) -> None:
         # Python admits handlers in the main thread alone.
@@ -287,29 +314,19 @@ class Run:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
 
-    def _recorded_points(self) -> list[tuple[int, float]]:
-        """Steps and losses before the first step, without any off the beat, written at a stop.
-
-        Raises:
-            UserError: the folder is a run's and this is a new one, or the points are not all there.
-        """
+    def _points_so_far(self) -> list[tuple[int, float]]:
         if not self._first_step:
             refuse_used_folder(self.folder)
             return []
-        try:
-            run = read_run(self.folder)
-        except Damaged as damage:
-            raise UserError(f"resume={self.folder}: {damage}") from damage
-        beats = range(0, self._first_step, self._log_every)
-        losses = dict(zip(run.steps.tolist(), run.losses.tolist(), strict=True))
-        missing = next((step for step in beats if step not in losses), None)
-        if missing is not None:
-            raise UserError(
-                f"resume={self.folder}: the checkpoint is of step {self._first_step}, but "
-                f"{CURVE} has no step {missing}"
-            )
-        self.summary["first_loss"], self.summary["final_loss"] = losses[0], losses[beats[-1]]
-        return [(step, losses[step]) for step in beats]
+        points = points_before(self._first_step, self.folder, self._log_every)
+        self.summary["first_loss"], self.summary["final_loss"] = points[0][1], points[-1][1]
+        return points
+
+    def _vouch_for(self, more: bytes) -> None:
+        """Say in the summary how long the curve is, and its checksum."""
+        self.summary["curve_bytes"] += len(more)
+        self.summary["curve_crc32"] = zlib.crc32(more, self.summary["curve_crc32"])
+        _write_summary(self.folder, self.summary)
 
     def _describe(self) -> None:
         hparams = {
@@ -327,11 +344,11 @@ class Run:
         lines = _lines(points)
         append_whole(self.folder / CURVE, self._curve, lines)
         self._unread = []
-        self._curve_crc32 = zlib.crc32(lines, self._curve_crc32)
         if points:
             self._written_step, self.summary["final_loss"] = points[-1]
             if self.summary["first_loss"] is None:
                 self.summary["first_loss"] = points[0][1]
+            self._vouch_for(lines)
         for scalar in scalars:
             self._events.add_scalar(*scalar)
         self._events.flush()
@@ -375,9 +392,8 @@ class Run:
         return "; ".join(words)
 
 
-def _write_summary(folder: Path, summary: dict[str, Any], curve_crc32: int | None) -> None:
+def _write_summary(folder: Path, summary: dict[str, Any]) -> None:
     summary = {key: _plain(value) for key, value in summary.items()}
-    summary["curve_crc32"] = curve_crc32  # None while the curve grows
     summary["summary_crc32"] = summary_crc32(summary)
     write_whole(folder / SUMMARY, (json.dumps(summary, indent=2) + "\n").encode())
 
@@ -388,10 +404,6 @@ def _read(unread: list[tuple[str, int, float, float | Tensor]]) -> list[float]:
     tensors = [value for value in values if isinstance(value, Tensor)]
     numbers = iter(torch.stack(tensors).tolist() if tensors else ())
     return [next(numbers) if isinstance(value, Tensor) else value for value in values]
-
-
-def _curve(points: Iterable[tuple[int, float]]) -> bytes:
-    return HEADER + b"\n" + _lines(points)
 
 
 def _lines(points: Iterable[tuple[int, float]]) -> bytes:

@@ -35,7 +35,7 @@ def compare_sweep(folder: Path) -> None:
     from lab.picture import draw
 
     runs, skipped = read_runs([folder])
-    for line in notes(runs, skipped):
+    for line in notes(skipped):
         print(line, file=sys.stderr)
     if not runs:
         raise UserError(f"no job of the sweep left a run in {folder}")

@@ -1,0 +1,90 @@
+"""Functions as somebody may write them, with one fault each, for tests of how that is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import torch
+
+
+class MaskedReLU(torch.autograd.Function):
+    """The one without a fault, that the others change."""
+
+    @staticmethod
+    def forward(ctx, input: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(input)
+        return input.clamp(min=0)
+
+    @staticmethod
+    def backward(ctx, grad_output: torch.Tensor) -> torch.Tensor:
+        (input,) = ctx.saved_tensors
+        return grad_output.masked_fill(input < 0, 0)
+
+
+class RaisesAtStep250(MaskedReLU):
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, input: torch.Tensor) -> torch.Tensor:
+        RaisesAtStep250.calls += 1
+        if RaisesAtStep250.calls == 252:  # the lab itself calls it once, to try it
+            raise ValueError("no more")
+        return MaskedReLU.forward(ctx, input)
+
+
+class BackwardRaises(MaskedReLU):
+    @staticmethod
+    def backward(ctx, grad_output: torch.Tensor) -> torch.Tensor:
+        return grad_output.mm(grad_output)
+
+
+class ForwardTypeError(MaskedReLU):
+    @staticmethod
+    def forward(ctx, input: torch.Tensor) -> torch.Tensor:
+        return input + None
+
+
+class ForwardOSError(MaskedReLU):
+    @staticmethod
+    def forward(ctx, input: torch.Tensor) -> torch.Tensor:
+        return input + len(Path("no such table").read_text())
+
+
+class TwoGradients(MaskedReLU):
+    @staticmethod
+    def backward(ctx, grad_output: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return grad_output, grad_output
+
+
+class NoGradient(MaskedReLU):
+    @staticmethod
+    def backward(ctx, grad_output: torch.Tensor) -> None:
+        return None
+
+
+class ZeroGradient(MaskedReLU):
+    @staticmethod
+    def backward(ctx, grad_output: torch.Tensor) -> torch.Tensor:
+        return torch.zeros_like(grad_output)
+
+
+class NaNGradient(MaskedReLU):
+    @staticmethod
+    def backward(ctx, grad_output: torch.Tensor) -> torch.Tensor:
+        return grad_output * float("nan")
+
+
+class CtrlCTwice(MaskedReLU):
+    """Ctrl-C is pressed twice in the backward of step 3."""
+
+    calls = 0
+
+    @staticmethod
+    def backward(ctx, grad_output: torch.Tensor) -> torch.Tensor:
+        CtrlCTwice.calls += 1
+        if CtrlCTwice.calls == 4:
+            for _ in range(2):
+                os.kill(os.getpid(), signal.SIGINT)
+        return MaskedReLU.backward(ctx, grad_output)
