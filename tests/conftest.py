@@ -40,10 +40,12 @@ def device(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def command(*args: str, cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+def command(
+    *args: str, cwd: Path, home: Path = HOME, **options: Any
+) -> subprocess.CompletedProcess[str]:
     """Run `python *args` as a user would, `args[0]` a script of the project."""
     return subprocess.run(
-        [sys.executable, str(HOME / args[0]), *args[1:]],
+        [sys.executable, str(home / args[0]), *args[1:]],
         cwd=cwd,
         env=os.environ | THREADS,
         capture_output=True,
