@@ -7,7 +7,8 @@ out how fast L changes with each element of y. Backward passes that on to x.
     to return     dL/dx, a tensor of the shape of x
 
 By the chain rule each element of dL/dx is the element of dL/dy times the slope of y at that x.
-The first line of backward takes back what forward saved.
+The first line of backward takes back what forward saved. The check compares what you return with
+difference quotients: how much y changes when x moves by a millionth.
 
 Check it:   python check.py exercises.square
             add --hint for a hint, or --watch to check at every save

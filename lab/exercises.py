@@ -15,7 +15,7 @@ import itertools
 import os
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ import torch
 
 from lab.errors import UserError, users_lines
 from lab.gradients import Verdict, check_function
-from lab.jacobians import Finding, gradients, place, same
+from lab.jacobians import NO_HINT, Finding, gradients, place
 from lab.samples import Case, declared_inputs
 from lab.targets import functions_in, module_of_file
 from lab.users_code import Crash, users_code
@@ -180,16 +180,17 @@ def _grade(answer: type, right: type, mistakes: list[type], how: dict[str, Any])
         if hasattr(right, "kink_inputs"):
             kinks = declared_inputs(right.kink_inputs, "kink_inputs()", device)
     changed = _changed_forward(answer, right, samples)
-    if changed:
-        verdict.findings.insert(0, changed)
-    elif verdict.findings:
-        verdict.findings[:0] = _recognised(answer, mistakes, samples + kinks)
-    else:
-        missing = _missing(answer, right, verdict, samples, kinks)
-        if missing:
-            verdict.findings = _recognised(answer, mistakes, samples + kinks) + missing
-    if verdict.findings:
-        verdict.verdict = "wrong"
+    found = changed or verdict.findings or _missing(answer, right, verdict, samples, kinks)
+    if not found:
+        return verdict
+    # One thing at a time: the first fault is often the cause of the others.
+    first, alone = found[0], len(found) == 1
+    typical = [] if changed else _recognised(answer, mistakes, samples + kinks)
+    if typical:
+        first = replace(first, text=first.text.removesuffix(NO_HINT).strip())
+    if changed or typical or not alone:
+        verdict.users_lines = ""  # they are of another one
+    verdict.verdict, verdict.findings = "wrong", [*typical, first]
     return verdict
 
 
@@ -201,19 +202,19 @@ def _declared_as(answer: type, right: type) -> type:
     return type(answer.__name__, answer.__bases__, body)
 
 
-def _changed_forward(answer: type, right: type, samples: list[tuple]) -> Finding | None:
+def _changed_forward(answer: type, right: type, samples: list[tuple]) -> list[Finding]:
     for args in samples:
         (mine, after), (wanted, wanted_after) = (_call(f, args) for f in (answer, right))
-        if not same(mine, wanted):
-            text = "forward computes something else than the exercise says."
-            return Finding("another forward", text + " Put it back: git checkout has the old one.")
-        if not all(map(same, after, wanted_after)):
-            return Finding(
-                "not in place",
+        if mine.shape != wanted.shape or not torch.allclose(mine, wanted):
+            text = "forward computes other numbers than the formula of the exercise."
+            return [Finding("another forward", text)]
+        if not all(map(torch.allclose, after, wanted_after)):
+            text = (
                 "forward returns the right numbers in a new tensor. It is to write them into the "
-                "one that it was handed, and to return that.",
+                "one that it was handed, and to return that."
             )
-    return None
+            return [Finding("not in place", text)]
+    return []
 
 
 def _call(function: type, args: tuple) -> tuple[torch.Tensor, list[torch.Tensor]]:
@@ -221,6 +222,11 @@ def _call(function: type, args: tuple) -> tuple[torch.Tensor, list[torch.Tensor]
     copies = [arg.clone() for arg in args]
     with users_code("in forward"):
         return function.apply(*copies), copies
+
+
+def _waves(output: torch.Tensor) -> torch.Tensor:
+    """Of both signs, of many sizes, and in no order."""
+    return 2 * torch.arange(1, output.numel() + 1).to(output).sin().reshape(output.shape)
 
 
 def _recognised(answer: type, mistakes: list[type], inputs: list[tuple]) -> list[Finding]:
@@ -241,15 +247,16 @@ def _alike(some: list[torch.Tensor], others: list[torch.Tensor]) -> bool:
     )
 
 
-def _numbers(function: type, args: tuple) -> list[torch.Tensor]:
-    """The gradients for a grad_output of both signs and many sizes; none where it raises."""
+def _numbers(
+    function: type, args: tuple, grad_of: Callable[[torch.Tensor], torch.Tensor] = _waves
+) -> list[torch.Tensor]:
+    """The gradients for one grad_output, made from the output; none where backward raises."""
     case = Case(function, args, 0, 0)
     leaves = case.leaves()
     try:
         with users_code("in backward"):
             outputs = case.outputs(*leaves)
-            ramps = [torch.arange(1, o.numel() + 1).to(o).reshape(o.shape) for o in outputs]
-            return gradients(case, outputs, leaves, [2 * ramp.sin() for ramp in ramps])
+            return gradients(case, outputs, leaves, [grad_of(output) for output in outputs])
     except Crash:
         return []
 
@@ -264,50 +271,44 @@ def _missing(
         text = "The first derivative is right. The second, which is asked for here, "
         said = "is refused" if verdict.second_derivative == "refused" else "raises an error"
         return [Finding("second derivative", f"{text}{said}.")]
-    for args in kinks:
-        finding = _at_kink(answer, right, args)
-        if finding:
-            return [finding]
-    with users_code("where not every input needs a gradient"):
-        for args in samples:
-            finding = _unneeded(Case(answer, args, 0, 0), Case(right, args, 0, 0))
-            if finding:
-                return [finding]
+    found = [finding for args in kinks for finding in _at_kink(answer, right, args)]
+    for args in samples:
+        found += _unneeded(Case(answer, args, 0, 0), Case(right, args, 0, 0))
+    return found
+
+
+def _at_kink(answer: type, right: type, args: tuple) -> list[Finding]:
+    case = Case(answer, args, 0, 0)
+    mine, wanted = (_numbers(function, args, torch.ones_like) for function in (answer, right))
+    for position, a, b in zip(case.floats, mine, wanted, strict=True):
+        differ = ~torch.isclose(a, b).flatten()
+        if differ.any():
+            i = int(differ.int().argmax())
+            text = (
+                f"At {place(case, position, i)}, a point without a derivative, backward says "
+                f"{a.flatten()[i]:.4g} for a grad_output of 1; this exercise asks for "
+                f"{b.flatten()[i]:.4g}."
+            )
+            return [Finding("kink", text)]
     return []
 
 
-def _at_kink(answer: type, right: type, args: tuple) -> Finding | None:
-    case = Case(answer, args, 0, 0)
-    pairs = zip(_numbers(answer, args), _numbers(right, args), strict=True)
-    for position, (mine, wanted) in zip(case.floats, pairs, strict=True):
-        differ = ~torch.isclose(mine, wanted).flatten()
-        if differ.any():
-            i = int(differ.int().argmax())
-            share = mine.flatten()[i] / wanted.flatten()[i]
-            return Finding(
-                "kink",
-                f"At {place(case, position, i)}, a point without a derivative, backward says "
-                f"{share:.3g} times what this exercise asks for.",
-            )
-    return None
-
-
-def _unneeded(answer: Case, right: Case) -> Finding | None:
+def _unneeded(answer: Case, right: Case) -> list[Finding]:
     """A gradient that nobody needs, and that the solution therefore leaves out."""
     floats = answer.floats
-    for needed in itertools.chain(
-        *(itertools.combinations(floats, n) for n in range(1, len(floats)))
-    ):
-        computed, wanted = (_computed(case, needed) for case in (answer, right))
-        for i in sorted(computed - wanted):
+    counts = range(1, len(floats))
+    for needed in itertools.chain(*(itertools.combinations(floats, n) for n in counts)):
+        with users_code("where not every input needs a gradient"):
+            computed = _computed(answer, needed)
+        for i in sorted(computed - _computed(right, needed)):
             names = " and ".join(answer.names[j] for j in needed)
-            return Finding(
-                "unneeded gradient",
-                f"The gradients are right. But where only {names} is trained, backward still "
-                f"computes the one for {answer.names[i]}, for nobody. Return None there; "
-                "ctx.needs_input_grad tells.",
+            text = (
+                f"The gradients are right. But where only {names} needs one, backward still "
+                f"computes that for {answer.names[i]}, for nobody. Return None there; "
+                "ctx.needs_input_grad tells."
             )
-    return None
+            return [Finding("unneeded gradient", text)]
+    return []
 
 
 def _computed(case: Case, needed: Sequence[int]) -> set[int]:
@@ -344,7 +345,8 @@ def report(exercise: Exercise, verdict: Verdict, width: int = 80) -> str:
     for text in paragraphs:
         lines += textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="  ")
     if verdict.users_lines and verdict.verdict != "not begun":
-        lines += ["", textwrap.indent(verdict.users_lines.rstrip(), "  "), ""]
+        lines += ["", textwrap.indent(verdict.users_lines.rstrip(), "  ")]
+        lines += [""] if advice else []
     return "\n".join(lines + [f"  {line}" for line in advice])
 
 
@@ -374,7 +376,7 @@ def print_hint(course: list[Exercise], **how: Any) -> None:
     """Of the exercise, or of the first of several that is not solved."""
     for exercise in course:
         if len(course) == 1 or not grade(exercise, **how).as_declared:
-            text = f"{exercise.number}, {exercise.name}: {exercise.hint}"
+            text = f"Exercise {exercise.number}, {exercise.name}: {exercise.hint}"
             print("\n".join(textwrap.wrap(text, 80)))
             return
 

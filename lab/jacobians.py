@@ -15,6 +15,7 @@ from lab.samples import Case
 from lab.users_code import Crash, users_code
 
 RTOL = 1e-3  # gradcheck's own default
+NO_HINT = "Derive the formula of backward again, and try it at that element."
 JUMP = 1e5  # a quotient as steep as that, at a point without a derivative, is a jump
 
 
@@ -298,7 +299,7 @@ def _hint(
         return "no mask", (
             "No mask: forward is flat there, so no gradient may pass, and backward lets it through."
         )
-    return "wrong value", "Derive the formula of backward again, and try it at that element."
+    return "wrong value", NO_HINT
 
 
 def _factor_hint(case: Case, factor: float) -> str:

@@ -44,7 +44,7 @@ class SlopeForgotten(InPlace):
         return grad_output
 
 
-class PlainReLU(InPlace):
+class StopsBelowZero(InPlace):
     """This is the backward of a plain ReLU: it stops the gradient for negative numbers. A tenth is
     to pass there."""
 
