@@ -276,6 +276,17 @@ class Run:
         if diverged:
             raise Diverged(self._words(f"the loss at step {step} is {value}"))
 
+    def outcome(self) -> str:
+        """How it went, in one line."""
+        summary = self.summary
+        accuracy, rate = summary.get("test_accuracy"), summary["steps_per_second"]
+        return (
+            f"{summary['status']}: loss {summary['first_loss']:.8g} at step 0, "
+            f"{summary['final_loss']:.8g} at step {summary['steps'] - 1}"
+            + ("" if accuracy is None else f", test accuracy {accuracy:.1%}")
+            + ("" if rate is None else f"; {rate:,.0f} steps a second")
+        )
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -287,9 +298,10 @@ class Run:
                 self.flush()
                 if self._latest and self._latest[2] > self._written_step:
                     self._write([self._latest])
-            except UserError as late:
-                error = late
-                raise
+            except Exception as late:
+                if error is None:  # else what ended the run is what is told
+                    error = late
+                    raise
             finally:
                 done = self.summary["steps"] - self._first_step
                 if self._ended > self._started:
@@ -344,13 +356,13 @@ class Run:
         lines = _lines(points)
         append_whole(self.folder / CURVE, self._curve, lines)
         self._unread = []
+        for scalar in scalars:
+            self._events.add_scalar(*scalar)
         if points:
             self._written_step, self.summary["final_loss"] = points[-1]
             if self.summary["first_loss"] is None:
                 self.summary["first_loss"] = points[0][1]
             self._vouch_for(lines)
-        for scalar in scalars:
-            self._events.add_scalar(*scalar)
         self._events.flush()
 
     def _status(self, error: BaseException | None) -> str:

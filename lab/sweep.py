@@ -1,16 +1,52 @@
-"""How a sweep ends: with the table and the picture of its runs, and with their exit code."""
+"""A sweep: a job whose fault stays its own, and the table, picture and exit code at the end."""
 
 from __future__ import annotations
 
+import logging
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
-from lab.errors import UserError, explained
+from lab.errors import UserError, explained, one_line, user_traceback
+from lab.run import Run, new_summary, record_failure, refuse_used_folder
+
+log = logging.getLogger(__name__)
+
+
+def sweep_job(
+    start: Callable[[DictConfig, Path], Run], cfg: DictConfig, folder: Path, shown: Path
+) -> Run | None:
+    """Do one job of a sweep: one line on the screen, and no fault in it stops the others.
+
+    Args:
+        start: trains what the config says, in the folder.
+        cfg: the job's config.
+        folder: its run folder.
+        shown: the same, as the screen is to show it.
+
+    Returns:
+        The closed run; None where it failed or diverged, which its summary then says.
+    """
+    try:
+        refuse_used_folder(folder)
+        run = start(cfg, folder)
+    except Exception as error:
+        log.error("%s: %s", shown, one_line(error))
+        if not isinstance(error, UserError):
+            logging.getLogger("lab.file_only").error(user_traceback(error))
+        choices = HydraConfig.get().runtime.choices
+        record_failure(folder, new_summary(OmegaConf.to_container(cfg), choices), error)
+        return None
+    log.info("%s: %s", shown, run.outcome())
+    if run.signal is not None:
+        log.info("the sweep stops; see it: python compare.py %s", shlex.quote(str(shown.parent)))
+    return run
 
 
 class CompareRuns(Callback):
