@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor
+
+OFFICIAL = (64, 1000, 100, 10)  # samples, features, hidden units, targets
 
 
 class OfficialReLU(torch.autograd.Function):
@@ -31,42 +33,34 @@ class OfficialReLU(torch.autograd.Function):
 
 
 def fit(
-    sizes: tuple[int, int, int, int] = (64, 1000, 100, 10),
-    steps: int = 500,
+    steps: Iterable[int] = range(500),
+    sizes: tuple[int, int, int, int] = OFFICIAL,
     *,
-    recorded: bool = False,
+    record: Callable[[int, float], object] = print,
     lr: float = 1e-6,
+    seed: int = 0,
     device: str = "cpu",
+    dtype: torch.dtype = torch.float32,
 ) -> float:
-    """Run the plain loop, printing or recording every loss.
+    """Run the plain loop.
 
     Args:
-        sizes: samples, features, hidden units and targets.
+        steps: the steps to do.
+        sizes: samples, features, hidden units, targets.
+        record: gets each step and its loss.
 
     Returns:
         Seconds, from the first step's start to the last one's end.
     """
     samples, features, hidden, targets = sizes
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     x, y = torch.randn(samples, features), torch.randn(samples, targets)
     w1, w2 = torch.randn(features, hidden), torch.randn(hidden, targets)
-    x, y, w1, w2 = (tensor.to(device) for tensor in (x, y, w1, w2))
-    w1.requires_grad_(), w2.requires_grad_()
-    record: Callable[[int, float], object] = print
-    count = range(steps)
-    if recorded:
-        from torch.utils.tensorboard import SummaryWriter
-        from tqdm import tqdm
-
-        writer = SummaryWriter()
-        count = tqdm(count)
-
-        def record(step: int, loss: float) -> None:
-            writer.add_scalar("loss", loss, step)
-            count.set_postfix(loss=loss)
-
+    x, y, w1, w2 = (tensor.to(device, dtype) for tensor in (x, y, w1, w2))
+    w1.requires_grad_()
+    w2.requires_grad_()
     start = time.perf_counter()
-    for step in count:
+    for step in steps:
         y_pred = OfficialReLU.apply(x.mm(w1)).mm(w2)
         loss = (y_pred - y).pow(2).sum()
         record(step, loss.item())
@@ -76,10 +70,26 @@ def fit(
             w2 -= lr * w2.grad
             w1.grad.zero_()
             w2.grad.zero_()
-    if recorded:
-        writer.close()
     return time.perf_counter() - start
 
 
+def fit_recorded(steps: int = 500, sizes: tuple[int, int, int, int] = OFFICIAL, **options) -> float:
+    """The same with a SummaryWriter and a bar that shows the loss; seconds."""
+    from torch.utils.tensorboard import SummaryWriter
+    from tqdm import tqdm
+
+    bar = tqdm(range(steps))
+    with SummaryWriter() as writer:
+
+        def record(step: int, loss: float) -> None:
+            writer.add_scalar("loss", loss, step)
+            bar.set_postfix(loss=loss)
+
+        return fit(bar, sizes, record=record, **options)
+
+
 if __name__ == "__main__":
-    fit(recorded="recorded" in sys.argv[1:])
+    if "recorded" in sys.argv[1:]:
+        fit_recorded()
+    else:
+        fit()

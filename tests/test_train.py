@@ -14,8 +14,8 @@ import torch
 import yaml
 from conftest import HOME, command, composed
 from omegaconf import OmegaConf
-from torch import Tensor
 
+from benchmarks import plain
 from lab.checkpoint import load_checkpoint
 from lab.config import checked
 
@@ -24,36 +24,10 @@ OPTIMIZERS = sorted(path.stem for path in (HOME / "conf/optimizer").glob("*.yaml
 NETWORK = ["builtin", "relu", "nn", "myrelu", "linearfunction", "linearfunction_in_out", "custom"]
 
 
-def official_losses(steps: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> list[float]:
-    """The example "defining new autograd functions" as a plain loop, written from its formulas."""
-
-    class ReLU(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, input: Tensor) -> Tensor:
-            ctx.save_for_backward(input)
-            return input.clamp(min=0)
-
-        @staticmethod
-        def backward(ctx, grad_output: Tensor) -> Tensor:
-            (input,) = ctx.saved_tensors
-            grad_input = grad_output.clone()
-            grad_input[input < 0] = 0
-            return grad_input
-
-    torch.manual_seed(seed)
-    x, y = torch.randn(64, 1000), torch.randn(64, 10)
-    w1, w2 = torch.randn(1000, 100), torch.randn(100, 10)
-    x, y, w1, w2 = (tensor.to(dtype) for tensor in (x, y, w1, w2))
-    w1.requires_grad_(), w2.requires_grad_()
-    losses = []
-    for _ in range(steps):
-        loss = (ReLU.apply(x.mm(w1)).mm(w2) - y).pow(2).sum()
-        losses.append(loss.item())
-        loss.backward()
-        with torch.no_grad():
-            w1 -= 1e-6 * w1.grad
-            w2 -= 1e-6 * w2.grad
-        w1.grad = w2.grad = None
+def official_losses(steps: int, **options: object) -> list[float]:
+    """What the plain script prints, which the benchmark too stands beside."""
+    losses: list[float] = []
+    plain.fit(range(steps), record=lambda step, loss: losses.append(loss), **options)
     return losses
 
 
@@ -121,7 +95,7 @@ def test_same_arithmetic_same_bits(run_in, official, function):
 @pytest.mark.parametrize("function", ["nn", "linearfunction", "linearfunction_in_out", "custom"])
 def test_float64_agrees_over_500_steps(run_in, function):
     losses = curve(run_in(f"function={function}", "dtype=float64").folder)
-    assert losses == pytest.approx(official_losses(500, torch.float64), rel=1e-9, abs=0)
+    assert losses == pytest.approx(official_losses(500, dtype=torch.float64), rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
