@@ -119,9 +119,17 @@ def resumed_config(
 
 
 def restore(checkpoint: dict[str, Any], model: nn.Module, optimizer: Any) -> None:
-    """Put model, optimizer and random state where the checkpoint found them."""
-    model.load_state_dict(checkpoint["model"])
-    optimizer.load_state_dict(checkpoint["optimizer"])
+    """Put model, optimizer and random state where the checkpoint found them.
+
+    Raises:
+        UserError: the model's code has changed since, and its parameters with it.
+    """
+    try:
+        model.load_state_dict(checkpoint["model"])
+        optimizer.load_state_dict(checkpoint["optimizer"])
+    except (RuntimeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"{CHECKPOINT} does not fit this model: {reason}") from error
     torch.set_rng_state(checkpoint["random_state"])
     if checkpoint["device_random_state"] is not None:
         torch.cuda.set_rng_state(checkpoint["device_random_state"], checkpoint["summary"]["device"])

@@ -67,23 +67,33 @@ class EventFile:
         self._file.close()
 
 
-def cut_events(folder: Path, before_step: int, log_every: int) -> None:
-    """Drop the scalars that a resumed run will write again, and records that a crash tore.
+def cut_events(folder: Path, before_step: int, log_every: int) -> set[int]:
+    """Drop the scalars that a resumed run will write again, and what is behind a torn record.
 
     Args:
         folder: the run folder; each of its event files is replaced.
         before_step: the first step that will be written again.
         log_every: steps between two points; one off that beat, written at a stop, goes too.
+
+    Returns:
+        The steps whose loss is still there.
     """
+    paths = list(folder.glob("events.out.tfevents.*"))
+    if not paths:
+        return set()
     # A third of a second of imports, for a resumed run alone.
     from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
 
-    for path in folder.glob("events.out.tfevents.*"):
+    steps = set()
+    for path in paths:
         kept = io.BytesIO()
         records = RecordWriter(kept)
         for data in RawEventFileLoader(str(path)).Load():
             event = Event.FromString(data)
-            is_point = any(value.HasField("simple_value") for value in event.summary.value)
-            if not is_point or (event.step < before_step and event.step % log_every == 0):
+            tags = {value.tag for value in event.summary.value if value.HasField("simple_value")}
+            if not tags or (event.step < before_step and event.step % log_every == 0):
                 records.write(data)
+                if "loss" in tags:
+                    steps.add(event.step)
         write_whole(path, kept.getvalue())
+    return steps

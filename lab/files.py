@@ -51,6 +51,7 @@ def append_whole(path: Path, file: FileIO, content: bytes) -> None:
             os.fsync(file.fileno())
         except BaseException:  # a second Ctrl-C too must leave no torn record
             file.truncate(end)
+            file.seek(end)
             raise
 
 

@@ -175,10 +175,9 @@ class Run:
             content = HEADER + b"\n" + _lines(points)
             self._vouch_for(content)
             write_whole(self.folder / CURVE, content)
-            if self._first_step:
-                cut_events(self.folder, self._first_step, self._log_every)
-                for half_done in self.folder.glob("*.part"):  # the one before was killed
-                    half_done.unlink()
+            for half_done in self.folder.glob("*.part"):  # the process before was killed
+                half_done.unlink()
+            kept_steps = cut_events(self.folder, self._first_step, self._log_every)
             with named(self.folder):
                 self._curve = (self.folder / CURVE).open("ab", buffering=0)
                 closing.callback(self._curve.close)
@@ -186,6 +185,9 @@ class Run:
                 closing.callback(self._events.close)
             if not self._first_step:
                 self._describe()
+            for step, loss in points:
+                if step not in kept_steps:  # the event file was damaged, the curve is not
+                    self._events.add_scalar("loss", loss, step, time.time())
             self._closing = closing.pop_all()
         return self
 

@@ -23,6 +23,19 @@ class MaskedReLU(torch.autograd.Function):
         return grad_output.masked_fill(input < 0, 0)
 
 
+class Counted(MaskedReLU):
+    """Keeps the number of its calls in a file, where a kill can't take it back."""
+
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, input: torch.Tensor) -> torch.Tensor:
+        Counted.calls += 1
+        with open("calls", "r+b" if Counted.calls > 1 else "wb", buffering=0) as file:
+            file.write(b"%12d" % Counted.calls)
+        return MaskedReLU.forward(ctx, input)
+
+
 class RaisesAtStep250(MaskedReLU):
     calls = 0
 

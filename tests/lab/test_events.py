@@ -1,0 +1,59 @@
+"""Event files: cut back for a resumed run, whole or damaged."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from lab.events import EventFile, cut_events
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A run folder with 50 losses, an accuracy at every tenth, and a row for the HParams tab."""
+    events = EventFile(tmp_path)
+    events.add_hparams({"function": "myrelu"}, metric="loss")
+    for step in range(50):
+        events.add_scalar("loss", step / 4, step, wall_time=1e9 + step)
+        if step % 10 == 0:
+            events.add_scalar("test_accuracy", 0.5, step, wall_time=1e9 + step)
+    events.flush()
+    events.close()
+    return tmp_path
+
+
+def points(folder: Path, tag: str = "loss") -> list[tuple[int, float]]:
+    events = EventAccumulator(str(folder), size_guidance={"scalars": 0}).Reload()
+    tags = events.Tags()["scalars"]
+    return [(point.step, point.value) for point in events.Scalars(tag)] if tag in tags else []
+
+
+def test_what_will_be_written_again_is_cut(folder):
+    assert cut_events(folder, before_step=23, log_every=1) == set(range(23))
+    assert points(folder) == [(step, step / 4) for step in range(23)]
+    assert points(folder, "test_accuracy") == [(0, 0.5), (10, 0.5), (20, 0.5)]
+    assert b"hparams" in next(folder.iterdir()).read_bytes()
+
+
+def test_points_off_the_beat_are_cut(folder):
+    assert cut_events(folder, before_step=50, log_every=7) == set(range(0, 50, 7))
+
+
+def test_of_200_damaged_files_what_is_before_the_damage_is_kept(folder):
+    (file,) = folder.iterdir()
+    whole = file.read_bytes()
+    chance = random.Random(0)
+    for _ in range(200):
+        content = bytearray(whole)
+        at = chance.randrange(len(content))
+        if chance.random() < 0.5:
+            del content[at:]
+        else:
+            content[at] ^= 1 << chance.randrange(8)
+        file.write_bytes(content)
+        kept = cut_events(folder, before_step=30, log_every=1)
+        assert kept == set(range(len(kept)))
+        assert points(folder) == [(step, step / 4) for step in range(len(kept))]

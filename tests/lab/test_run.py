@@ -1,0 +1,159 @@
+"""A run on disk: what a power cut leaves, what is said of gradients, and who may write there."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import composed
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from torch import nn
+
+import lab.files
+from lab.config import checked
+from lab.curves import read_run
+from lab.errors import UserError
+from lab.run import Diverged, Run, new_summary, points_before
+
+
+def faulty(function: str) -> str:
+    return f"function.activation._target_=tests.faulty.{function}.apply"
+
+
+def new_run(folder: Path, *overrides: str) -> Run:
+    """A run in a folder of its own, to be given losses by hand."""
+    cfg, choices = composed("progress=false", *overrides)
+    folder.mkdir()
+    return Run(folder, new_summary(checked(cfg), choices), nn.Linear(1, 1))
+
+
+class Disk:
+    """What of a folder would be there after a power cut: what was synced, under synced names."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch):
+        self.folder = folder
+        self.contents: dict[int, bytes] = {}  # by inode
+        self.names: dict[str, int] = {}
+        self.sync = os.fsync
+        monkeypatch.setattr(lab.files.os, "fsync", self.fsync)
+
+    def fsync(self, descriptor: int) -> None:
+        self.sync(descriptor)
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        if path.is_dir():
+            self.names = {entry.name: entry.stat().st_ino for entry in path.iterdir()}
+        else:
+            self.contents[path.stat().st_ino] = path.read_bytes()
+
+    def after_power_cut(self, folder: Path) -> Path:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        for name, inode in self.names.items():
+            (folder / name).write_bytes(self.contents.get(inode, b""))
+        return folder
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="can't tell which file is synced")
+def test_a_power_cut_costs_flush_seconds_at_any_step(tmp_path, monkeypatch):
+    now = 0.0
+    monkeypatch.setattr("lab.run.time.perf_counter", lambda: now)
+    disk = Disk(tmp_path / "run", monkeypatch)
+    losses, lost = [], []
+    with new_run(tmp_path / "run", "steps=150", "flush_seconds=2") as run:
+        for step in run.steps():
+            now += 0.125
+            losses.append(1 / (step + 1))
+            run.record(step, torch.tensor(losses[-1], dtype=torch.float64))
+            told = read_run(disk.after_power_cut(tmp_path / "after"))
+            assert told.losses.tolist() == losses[: len(told.losses)]
+            lost.append((len(losses) - len(told.losses)) * 0.125)
+    assert max(lost) <= 2
+    told = read_run(disk.after_power_cut(tmp_path / "after"))
+    assert (told.status, told.losses.tolist()) == ("finished", losses)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="can't tell which file is synced")
+@pytest.mark.parametrize("fails_in", ["curve.csv", "summary.json", "events.out.tfevents"])
+def test_what_could_not_be_written_once_is_written_later(tmp_path, monkeypatch, fails_in):
+    """The disk is full for a moment: no step is missing after it, and none is there twice."""
+    sync, left = os.fsync, [1]
+
+    def fsync(descriptor: int) -> None:
+        name = Path(os.readlink(f"/proc/self/fd/{descriptor}")).name
+        if name.startswith(fails_in) and left:
+            left.pop()
+            raise OSError(28, "No space left on device")
+        sync(descriptor)
+
+    def fill_the_disk_at_step_5() -> None:
+        with new_run(tmp_path / "run", "steps=9", "flush_seconds=1000") as run:
+            for step in run.steps():
+                run.record(step, torch.tensor(1.0))
+                if step == 5:
+                    monkeypatch.setattr(lab.files.os, "fsync", fsync)
+                    run.flush()
+
+    with pytest.raises(UserError, match=rf"{fails_in}.*: No space left on device"):
+        fill_the_disk_at_step_5()
+    told = read_run(tmp_path / "run")
+    assert (told.status, told.steps.tolist()) == ("failed", list(range(6)))
+    events = EventAccumulator(str(tmp_path / "run")).Reload()
+    assert [point.step for point in events.Scalars("loss")] == list(range(6))
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        ("NoGradient", "linear1.weight gets no gradient: no backward reaches it"),
+        ("ZeroGradient", "the gradient of linear1.weight is zero everywhere: it does not learn"),
+    ],
+)
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_parameter_that_does_not_learn_is_named_once(run_in, caplog, function, says, steps):
+    with caplog.at_level(logging.WARNING):
+        assert run_in(faulty(function), f"steps={steps}").summary["status"] == "finished"
+    assert caplog.messages == [says]
+
+
+def test_a_gradient_that_is_not_finite_is_named(run_in, tmp_path, device):
+    with pytest.raises(Diverged) as diverged:
+        run_in(faulty("NaNGradient"), f"device={device}")
+    message = str(diverged.value)
+    assert message.startswith(
+        "diverged: the loss at step 1 is nan; the last finite loss was 2.94287e+07; "
+        "the gradient of linear1.weight is not finite; "
+    )
+    assert message.endswith("; try a smaller step, optimizer.lr=1.0e-07")
+    assert math.isnan(read_run(tmp_path / "run").final_loss)
+
+
+def test_a_gradient_of_the_last_step_is_looked_at_too(run_in, tmp_path):
+    with pytest.raises(Diverged, match=r"the weights after step 0 are not finite; .* linear1"):
+        run_in(faulty("NaNGradient"), "steps=1")
+    told = read_run(tmp_path / "run")
+    assert (told.status, len(told.losses)) == ("diverged", 1)
+    assert not (tmp_path / "run/weights.pt").exists()
+
+
+def test_two_runs_do_not_write_into_one_folder(tmp_path):
+    run = new_run(tmp_path / "run")
+    again = Run(run.folder, dict(run.summary), nn.Linear(1, 1))
+    with run, pytest.raises(UserError, match="another process is writing a run there"):
+        again.__enter__()
+    with pytest.raises(UserError, match="holds a run already"):
+        again.__enter__()
+
+
+def test_a_curve_that_ends_before_the_checkpoint_is_refused(tmp_path):
+    with new_run(tmp_path / "run", "steps=3") as run:
+        for step in run.steps():
+            run.record(step, torch.tensor(1.0))
+    assert points_before(3, run.folder, 1) == [(0, 1.0), (1, 1.0), (2, 1.0)]
+    assert points_before(3, run.folder, 2) == [(0, 1.0), (2, 1.0)]
+    with pytest.raises(UserError, match="does not reach that far"):
+        points_before(4, run.folder, 1)
