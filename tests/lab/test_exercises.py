@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import check
-from lab import exercises
+from lab import errors, exercises
 from lab.errors import UserError
 from lab.exercises import every_exercise, find_exercises, watch
 
@@ -45,8 +45,9 @@ def wrong(course):
     )
 
 
-def test_doctests():
-    assert doctest.testmod(exercises).failed == 0
+@pytest.mark.parametrize("module", [exercises, errors], ids=lambda module: module.__name__)
+def test_doctests(module):
+    assert doctest.testmod(module).failed == 0
 
 
 @pytest.mark.parametrize(
