@@ -93,10 +93,10 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--atol", type=_positive, default=1e-4, help="allowed difference (default 1e-4)"
     )
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--json", action="store_true", help="a list of verdicts, for scripts")
-    how.add_argument("--hint", action="store_true", help="the idea behind an exercise")
-    how.add_argument(
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument("--json", action="store_true", help="a list of verdicts, for scripts")
+    output.add_argument("--hint", action="store_true", help="the idea behind an exercise")
+    output.add_argument(
         "--watch", action="store_true", help="check an exercise at every save, then the next"
     )
     return parser.parse_args(arguments)

@@ -82,12 +82,10 @@ class Exercise:
         if not self.file.is_file():
             raise UserError(f"{self.file}: no such file")
         with users_code("when the file is run"):
-            found = {
-                function.__name__: function for function in functions_in(module_of_file(self.file))
-            }
-            if name not in found:
-                raise UserError(f"There is no torch.autograd.Function of the name {name} in it.")
-        return found[name]
+            for function in functions_in(module_of_file(self.file)):
+                if function.__name__ == name:
+                    return function
+            raise UserError(f"There is no torch.autograd.Function of the name {name} in it.")
 
     def _solution_module(self) -> Any:
         return module_of_file(FOLDER / "solutions" / f"{self.stem}.py")
@@ -184,19 +182,18 @@ def _grade(answer: type, right: type, mistakes: list[type], how: dict[str, Any])
     if not found:
         return verdict
     # One thing at a time: the first fault is often the cause of the others.
-    first, alone = found[0], len(found) == 1
+    first = found[0]
     typical = [] if changed else _recognised(answer, mistakes, samples + kinks)
     if typical:
         first = replace(first, text=first.text.removesuffix(NO_HINT).strip())
-    if changed or typical or not alone:
+    if changed or typical or len(found) > 1:
         verdict.users_lines = ""  # they are of another one
     verdict.verdict, verdict.findings = "wrong", [*typical, first]
     return verdict
 
 
 def _declared_as(answer: type, right: type) -> type:
-    """The learner's methods under the solution's declarations: nobody picks the samples of a test
-    that is to be passed."""
+    """The learner's methods under the solution's declarations: nobody sets their own test."""
     body = {name: value for name, value in vars(answer).items() if name not in DECLARATIONS}
     body |= {name: vars(right)[name] for name in DECLARATIONS if name in vars(right)}
     return type(answer.__name__, answer.__bases__, body)
@@ -205,7 +202,9 @@ def _declared_as(answer: type, right: type) -> type:
 def _changed_forward(answer: type, right: type, samples: list[tuple]) -> list[Finding]:
     for args in samples:
         (mine, after), (wanted, wanted_after) = (_call(f, args) for f in (answer, right))
-        if mine.shape != wanted.shape or not torch.allclose(mine, wanted):
+        if not isinstance(mine, torch.Tensor):
+            return [Finding("no tensor", "forward returns no tensor. Is its return missing?")]
+        if mine.shape != wanted.shape or not torch.allclose(mine.to(wanted), wanted):
             text = "forward computes other numbers than the formula of the exercise."
             return [Finding("another forward", text)]
         if not all(map(torch.allclose, after, wanted_after)):
@@ -217,7 +216,7 @@ def _changed_forward(answer: type, right: type, samples: list[tuple]) -> list[Fi
     return []
 
 
-def _call(function: type, args: tuple) -> tuple[torch.Tensor, list[torch.Tensor]]:
+def _call(function: type, args: tuple) -> tuple[Any, list[torch.Tensor]]:
     """What forward returns, and its arguments afterwards."""
     copies = [arg.clone() for arg in args]
     with users_code("in forward"):

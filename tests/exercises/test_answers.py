@@ -362,6 +362,9 @@ def edited(folder, old, new):
     ("old", "new", "words"),
     [
         ("return x**2", "return 2 * x", "forward computes other numbers than the formula"),
+        ("return x**2", "return x**2, x", "takes 2 positional arguments but 3 were given"),
+        ("return x**2", "return x.float() ** 2", "computes in float32"),
+        ("return x**2", "x**2", "forward returns no tensor. Is its return missing?"),
         ("class Square(", "class Cube(", "no torch.autograd.Function of the name Square"),
         ("    @staticmethod\n    def backward", "    def backward", "backward is not static"),
         (
