@@ -42,6 +42,8 @@ def append_whole(path: Path, file: FileIO, content: bytes) -> None:
     Raises:
         UserError: no space; the file then ends where it ended before.
     """
+    if not content:
+        return
     with named(path):
         end = os.fstat(file.fileno()).st_size
         try:

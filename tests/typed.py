@@ -12,11 +12,14 @@ import os
 import resource
 import runpy
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+
+import tqdm
 
 HOME = Path(__file__).parent.parent
 DEADLINE_SECONDS = 60
@@ -86,6 +89,7 @@ def _run(arguments: tuple[str, ...], cwd: Path, largest_file: int | None) -> Non
     os.chdir(cwd)
     for name, descriptor in (("stdout.txt", 1), ("stderr.txt", 2)):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor)
+    tqdm.tqdm.set_lock(threading.RLock())  # its own is a semaphore, which a kill leaves behind
     for name in ("stdout", "stderr"):
         getattr(sys, name).reconfigure(line_buffering=True)
     if largest_file is not None:
