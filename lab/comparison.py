@@ -323,7 +323,8 @@ def _largest(row: Row, comparison: Comparison) -> str:
     if found.not_comparable:
         return f"not comparable: {found.not_comparable}"
     shorter = len(found.steps) < max(len(row.run.steps), len(comparison.reference.run.steps))
-    over = f" ({len(found.steps):,} steps)" if shorter else ""
+    count = f"{len(found.steps):,} step{'s' if len(found.steps) > 1 else ''}"
+    over = f" ({count})" if shorter else ""
     if found.largest == 0.0:
         return f"equal bit for bit{over}"
     return f"{found.largest:.2g} at {found.largest_at}{over}"

@@ -283,7 +283,7 @@ class Run:
         summary = self.summary
         accuracy, rate = summary.get("test_accuracy"), summary["steps_per_second"]
         return (
-            f"{summary['status']}: loss {summary['first_loss']:.8g} at step 0, "
+            f"{summary['status']} on {summary['device']}: loss {summary['first_loss']:.8g} at step 0, "
             f"{summary['final_loss']:.8g} at step {summary['steps'] - 1}"
             + ("" if accuracy is None else f", test accuracy {accuracy:.1%}")
             + ("" if rate is None else f"; {rate:,.0f} steps a second")

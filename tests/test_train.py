@@ -48,7 +48,7 @@ def test_command_line_gives_the_official_losses_bit_for_bit(tmp_path, official):
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""  # no bar fragments where stderr is no terminal
     outcome, where, how = done.stdout.splitlines()
-    assert outcome.startswith("finished: loss 2942866") and "steps a second" in outcome
+    assert outcome.startswith("finished on cpu: loss 2942866") and "steps a second" in outcome
     (folder,) = (tmp_path / "outputs").iterdir()
     assert where == f"run: outputs/{folder.name}"
     assert how == "see it: tensorboard --logdir outputs"
