@@ -156,7 +156,7 @@ def test_the_whole_table(mixed):
         "2_relu_manual_sgd_cpu_with_a_rather_long_name relu manual_sgd cpu 3 finished 3 2 1,234 1 "
         "1 at 2",
         "3_x myrelu manual_sgd cpu 2 diverged 3 inf 1,234 1 inf at 1 (2 steps)",
-        "4_x myrelu manual_sgd cpu 1 unfinished 3 3 - never equal bit for bit (1 steps)",
+        "4_x myrelu manual_sgd cpu 1 unfinished 3 3 - never equal bit for bit (1 step)",
         "5_x myrelu manual_sgd cpu 3 finished 3 1 1,234 - not comparable: other seed",
         "3_x: loss is inf at step 1: try less",
     ]
