@@ -35,7 +35,8 @@ from lab.config import DTYPES, build, check_activation, checked, composed
 from lab.devices import pick_device
 from lab.errors import explained
 from lab.names import quoted, register_resolvers
-from lab.run import Run, leaving_no_trace, new_summary
+from lab.run import Run
+from lab.run_folder import leaving_no_trace, new_summary
 from lab.sweep import sweep_job
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ def train(summary: dict[str, Any], folder: Path, checkpoint: dict[str, Any] | No
     """Train one network and leave its run in `folder`.
 
     Args:
-        summary: from `lab.run.new_summary`, the config in it; kept up to date and written.
+        summary: from `lab.run_folder.new_summary`, the config in it; kept up to date and written.
         folder: the run folder; it exists.
         checkpoint: from `lab.checkpoint.load_checkpoint`, to go on from there.
 

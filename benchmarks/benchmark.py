@@ -33,7 +33,7 @@ sys.path.insert(0, str(HOME))
 
 from benchmarks import plain  # noqa: E402
 from lab.config import checked  # noqa: E402
-from lab.run import new_summary  # noqa: E402
+from lab.run_folder import new_summary  # noqa: E402
 from train import train  # noqa: E402
 
 Sizes = tuple[int, int, int, int]  # samples, features, hidden units, targets

@@ -25,7 +25,7 @@ from lab.checkpoint import load_checkpoint, resumed_config
 from lab.devices import pick_device
 from lab.errors import UserError, explained, users_lines
 from lab.files import locked
-from lab.run import points_before, refuse_used_folder
+from lab.run_folder import points_before, refuse_used_folder
 
 CONF = Path(__file__).parent.parent / "conf"
 GROUPS = ("function", "model", "data", "optimizer")

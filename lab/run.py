@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import logging
 import math
-import shutil
 import signal
 import threading
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -25,10 +24,11 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from lab.checkpoint import save_checkpoint
-from lab.curves import CURVE, HEADER, SUMMARY, Damaged, read_run, summary_crc32
+from lab.curves import CURVE, HEADER
 from lab.errors import UserError, one_line
 from lab.events import EventFile, cut_events
 from lab.files import append_whole, locked, named, write_whole
+from lab.run_folder import points_before, refuse_used_folder, write_summary
 
 log = logging.getLogger(__name__)
 
@@ -41,99 +41,15 @@ class Diverged(UserError):
     exit_code = 1
 
 
-def refuse_used_folder(folder: Path) -> None:
-    """Keep two runs out of one folder.
-
-    Raises:
-        UserError: the folder holds a run.
-    """
-    if (folder / SUMMARY).exists() or (folder / CURVE).exists():
-        raise UserError(
-            f"{folder}: holds a run already; name another folder, or go on with resume={folder}"
-        )
-
-
-@contextmanager
-def leaving_no_trace(folder: Path) -> Iterator[None]:
-    """Take a folder that Hydra made away again, if what failed never became a run."""
-    try:
-        yield
-    except BaseException:
-        if not (folder / SUMMARY).exists():
-            shutil.rmtree(folder / ".hydra", ignore_errors=True)
-            (folder / "train.log").unlink(missing_ok=True)
-            with suppress(OSError):  # whatever else is in it is not ours
-                folder.rmdir()
-        raise
-
-
-def new_summary(config: dict[str, Any], choices: Mapping[str, str]) -> dict[str, Any]:
-    """What `summary.json` says of a run before its first step.
-
-    Args:
-        config: the whole config, resolved.
-        choices: Hydra's, group to file name: what was really chosen.
-    """
-    groups = {group: choices[group] for group in ("function", "optimizer", "model", "data")}
-    return groups | {
-        "device": config["device"],
-        "dtype": config["dtype"],
-        "seed": config["seed"],
-        "lr": (config.get("optimizer") or {}).get("lr"),
-        "steps": config["steps"],
-        "status": "running",
-        "first_loss": None,
-        "final_loss": None,
-        "steps_per_second": None,
-        "torch": str(torch.__version__),
-        "error": None,
-        "config": config,
-        "curve_bytes": 0,
-        "curve_crc32": 0,
-    }
-
-
-def record_failure(folder: Path, summary: dict[str, Any], error: Exception) -> None:
-    """Leave a summary and an empty curve for a job of a sweep that failed before its first step."""
-    if not (folder / SUMMARY).exists():
-        summary |= {"status": "failed", "steps": 0, "error": one_line(error)}
-        curve = HEADER + b"\n"
-        summary |= {"curve_bytes": len(curve), "curve_crc32": zlib.crc32(curve)}
-        write_whole(folder / CURVE, curve)
-        _write_summary(folder, summary)
-
-
-def points_before(first_step: int, folder: Path, log_every: int) -> list[tuple[int, float]]:
-    """Steps and losses of the run in a folder that a resumed run keeps.
-
-    A point off the beat of `log_every`, written where the run stopped, is not among them.
-
-    Raises:
-        UserError: the run can't be read, or points are missing.
-    """
-    try:
-        run = read_run(folder)
-    except Damaged as damage:
-        raise UserError(f"resume={folder}: {damage}") from damage
-    losses = dict(zip(run.steps.tolist(), run.losses.tolist(), strict=True))
-    beats = range(0, first_step, log_every)
-    if not losses.keys() >= set(beats):
-        raise UserError(
-            f"resume={folder}: its checkpoint is of step {first_step}, but its {CURVE} does not "
-            "reach that far"
-        )
-    return [(step, losses[step]) for step in beats]
-
-
 class Run:
     """A training that is going on, and its folder; a context manager around the loop.
 
     Args:
         folder: the run folder; it exists.
-        summary: from `new_summary`; kept up to date. Of its config count here: steps, log_every
-            (steps between two points of the curve, the last step is always one), flush_seconds
-            (between two writes, and so the most that a power cut costs), stop_on_nonfinite and
-            progress.
+        summary: from `lab.run_folder.new_summary`; kept up to date. Of its config count here:
+            steps, log_every (steps between two points of the curve, the last step is always one),
+            flush_seconds (between two writes, and so the most that a power cut costs),
+            stop_on_nonfinite and progress.
         model: whose gradients are named where they are missing or not finite.
         first_step: 0, or where a resumed run goes on; its curve is cut back to there.
 
@@ -283,7 +199,8 @@ class Run:
         summary = self.summary
         accuracy, rate = summary.get("test_accuracy"), summary["steps_per_second"]
         return (
-            f"{summary['status']} on {summary['device']}: loss {summary['first_loss']:.8g} at step 0, "
+            f"{summary['status']} on {summary['device']}: "
+            f"loss {summary['first_loss']:.8g} at step 0, "
             f"{summary['final_loss']:.8g} at step {summary['steps'] - 1}"
             + ("" if accuracy is None else f", test accuracy {accuracy:.1%}")
             + ("" if rate is None else f"; {rate:,.0f} steps a second")
@@ -312,7 +229,7 @@ class Run:
                 self.summary["error"] = None if error is None else one_line(error)
                 self._show(self.summary["final_loss"])
                 self._bar.close()
-                _write_summary(self.folder, self.summary)
+                write_summary(self.folder, self.summary)
 
     def _listen(self) -> None:
         # Python admits handlers in the main thread alone.
@@ -340,7 +257,7 @@ class Run:
         """Say in the summary how long the curve is, and its checksum."""
         self.summary["curve_bytes"] += len(more)
         self.summary["curve_crc32"] = zlib.crc32(more, self.summary["curve_crc32"])
-        _write_summary(self.folder, self.summary)
+        write_summary(self.folder, self.summary)
 
     def _describe(self) -> None:
         hparams = {
@@ -406,12 +323,6 @@ class Run:
         return "; ".join(words)
 
 
-def _write_summary(folder: Path, summary: dict[str, Any]) -> None:
-    summary = {key: _plain(value) for key, value in summary.items()}
-    summary["summary_crc32"] = summary_crc32(summary)
-    write_whole(folder / SUMMARY, (json.dumps(summary, indent=2) + "\n").encode())
-
-
 def _read(unread: list[tuple[str, int, float, float | Tensor]]) -> list[float]:
     """All values as numbers, with one read of the device for all that are still there."""
     values = [value for *_, value in unread]
@@ -422,8 +333,3 @@ def _read(unread: list[tuple[str, int, float, float | Tensor]]) -> list[float]:
 
 def _lines(points: Iterable[tuple[int, float]]) -> bytes:
     return "".join(f"{step},{loss!r}\n" for step, loss in points).encode()
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no nan and no inf."""
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -14,7 +14,8 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
 from lab.errors import UserError, explained, one_line, user_traceback
-from lab.run import Run, new_summary, record_failure, refuse_used_folder
+from lab.run import Run
+from lab.run_folder import new_summary, record_failure, refuse_used_folder
 
 log = logging.getLogger(__name__)
 

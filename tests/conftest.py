@@ -16,7 +16,8 @@ from omegaconf import DictConfig, OmegaConf
 
 import train
 from lab.config import checked
-from lab.run import Run, new_summary
+from lab.run import Run
+from lab.run_folder import new_summary
 
 HOME = Path(__file__).parent.parent
 # The same bits in every process, and no two processes that fight for the same cores.

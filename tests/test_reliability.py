@@ -120,7 +120,7 @@ def test_a_signal_stops_after_the_step_and_says_how_to_go_on(tmp_path, number, c
         assert run.wait() == code
     assert "Traceback" not in run.err
     outcome, _, how = run.out.splitlines()
-    assert outcome.startswith("interrupted: ")
+    assert outcome.startswith("interrupted on cpu: ")
     told = recorded(folder)
     assert told.status == "interrupted"
     steps = len(told.losses)

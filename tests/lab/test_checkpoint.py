@@ -22,7 +22,7 @@ def whole(tmp_path_factory) -> bytes:
 
     import train
     from lab.config import checked
-    from lab.run import new_summary
+    from lab.run_folder import new_summary
 
     cfg, choices = composed(
         "progress=false", "steps=3", "optimizer=adam", "data.features=7", "model.hidden=5"

@@ -19,7 +19,8 @@ import lab.files
 from lab.config import checked
 from lab.curves import read_run
 from lab.errors import UserError
-from lab.run import Diverged, Run, new_summary, points_before
+from lab.run import Diverged, Run
+from lab.run_folder import new_summary, points_before
 
 
 def faulty(function: str) -> str:
