@@ -267,7 +267,7 @@ def test_a_kill_at_any_moment_leaves_a_run_that_can_be_read(tmp_path):
 
 
 def test_a_full_disk_is_one_line(tmp_path):
-    with typed(FOR_EVER, "flush_seconds=0.1", *SMALL, cwd=tmp_path, largest_file=20_000) as run:
+    with typed(FOR_EVER, OFTEN, *SMALL, cwd=tmp_path, largest_file=100_000) as run:
         assert run.wait() == 2
     folder = the_run(tmp_path)
     (line,) = run.err.splitlines()
@@ -290,7 +290,7 @@ def test_a_checkpoint_that_does_not_fit_leaves_the_curve_whole(tmp_path):
     assert not (folder / "checkpoint.pt").exists()
 
 
-@pytest.mark.parametrize("kilobytes", [60, 200])
+@pytest.mark.parametrize("kilobytes", [100, 300])
 def test_a_file_system_that_runs_full(tmp_path, kilobytes):
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -501,7 +501,7 @@ def test_many_runs_in_one_process_leave_no_file_open(tmp_path):
 
 
 def test_200_damaged_copies_of_real_runs(tmp_path, finished):
-    """compare.py: never a traceback, never a wrong number; a run left out is named."""
+    """compare.py: never a traceback, never a wrong number; what is left out is named."""
     chance = random.Random(3)
     whole = tmp_path / "whole"
     shutil.copytree(finished, whole / "finished")
@@ -532,6 +532,7 @@ def test_200_damaged_copies_of_real_runs(tmp_path, finished):
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         compare.main([str(damaged), "--json"])
     used = {run["name"] for run in json.loads(out.getvalue())["runs"]}
+    print(f"{len(used) - 1} used, {201 - len(used)} named and left out")
     assert "200_finished" in used
     for folder in damaged.iterdir():
         if folder.name not in used:
