@@ -38,24 +38,34 @@ def explained() -> Iterator[None]:
     """
     try:
         yield
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        sys.exit(130)
-    except BrokenPipeError:  # `| head` has read enough; what is still to be flushed goes nowhere
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
-    except Exception as error:
-        if isinstance(error, OSError) and not users_lines(error):
-            where = f"{error.filename}: " if error.filename else ""
-            print(f"error: {where}{error.strerror or error}", file=sys.stderr)
-            sys.exit(2)
-        unwritten = _unwritten(error)
-        told = f"error: {unwritten}\n" if unwritten else user_traceback(error)
+    except (KeyboardInterrupt, Exception) as error:
+        told, exit_code = _told(error)
         print(told, end="", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(exit_code)
+
+
+def _told(error: BaseException) -> tuple[str, int]:
+    """What to print, and the exit code."""
+    if _is_interruption(error):
+        return "interrupted\n", 130
+    if isinstance(error, UserError):
+        return f"error: {error}\n", error.exit_code
+    if isinstance(error, BrokenPipeError):  # `| head` has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where the rest may go
+        return "", 141
+    if isinstance(error, OSError) and not users_lines(error):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"error: {where}{error.strerror or error}\n", 2
+    if unwritten := _unwritten(error):
+        return f"error: {unwritten}\n", 1
+    return user_traceback(error), 1
+
+
+def _is_interruption(error: BaseException | None) -> bool:
+    """Ctrl-C, also where a library stumbled over its own clean-up while it passed."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def one_line(error: BaseException) -> str:

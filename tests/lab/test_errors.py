@@ -53,6 +53,18 @@ def test_what_the_system_refuses_us_is_one_line(capsys, ours, error, says):
     assert told(error, capsys) == (2, says)
 
 
+def test_ctrl_c_is_told_as_such_also_where_a_clean_up_failed_over_it(capsys):
+    def compose() -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise UnboundLocalError("f")
+
+    with pytest.raises(UnboundLocalError) as error:
+        compose()
+    assert told(error.value, capsys) == (130, "interrupted\n")
+
+
 def test_what_the_system_refuses_the_users_code_is_told_with_its_line(capsys):
     code, err = told(OSError(2, "No such file or directory", "table"), capsys)
     assert code == 1
