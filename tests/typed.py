@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import resource
 import runpy
+import signal
 import sys
 import threading
 import time
@@ -86,6 +87,7 @@ def typed(*arguments: str, cwd: Path, largest_file: int | None = None) -> Iterat
 
 
 def _run(arguments: tuple[str, ...], cwd: Path, largest_file: int | None) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # what is not train.py gives no traceback either
     os.chdir(cwd)
     for name, descriptor in (("stdout.txt", 1), ("stderr.txt", 2)):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor)
@@ -99,6 +101,7 @@ def _run(arguments: tuple[str, ...], cwd: Path, largest_file: int | None) -> Non
     try:
         runpy.run_path(str(HOME / "train.py"), run_name="__main__")
     finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         sys.stdout.flush()
         if os.path.exists("/proc/self/fd"):
             Path("open_files.txt").write_text(str(len(os.listdir("/proc/self/fd"))))
