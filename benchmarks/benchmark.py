@@ -44,7 +44,7 @@ OFFICIAL: Sizes = plain.OFFICIAL
 LARGE: Sizes = (512, 1024, 1024, 10)
 LARGEST: Sizes = (2048, 2048, 2048, 10)
 FUNCTIONS = ["builtin", "relu", "nn", "myrelu", "linearfunction", "linearfunction_in_out", "custom"]
-PAIRS = ["builtin", "myrelu", "nn", "linearfunction"]  # without and with a custom part
+PAIRS = ["builtin", "myrelu", "nn", "linearfunction", "custom"]  # without and with a custom part
 # A step small enough for every size: a loss that grows to infinity would change the arithmetic.
 LR = 1e-9
 
