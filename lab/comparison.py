@@ -162,13 +162,23 @@ def labels(runs: Sequence[RecordedRun], names: Sequence[str]) -> list[str]:
     """For each run, only what differs between the runs; where nothing does, its name.
 
     What a choice brings with it is said by the choice: `adam`, not `adam lr=0.001`, unless two
-    runs of `adam` differ in lr.
+    runs of `adam` differ in lr. A run without a step goes by its name, and makes no difference to
+    the others: its config may be the very thing that was wrong with it.
     """
-    configs = [
-        {key: value for key, value in run.config.items() if key not in NOT_THE_PROBLEM}
-        | {key: getattr(run, key) for key in ("function", "optimizer", "device", "dtype", "seed")}
-        for run in runs
-    ]
+    begun = [i for i, run in enumerate(runs) if len(run.steps)]
+    told = _labels([_said(runs[i]) for i in begun], [names[i] for i in begun])
+    return list((dict(enumerate(names)) | dict(zip(begun, told, strict=True))).values())
+
+
+def _said(run: RecordedRun) -> dict[str, Any]:
+    said = {key: value for key, value in run.config.items() if key not in NOT_THE_PROBLEM} | {
+        key: getattr(run, key) for key in ("function", "optimizer", "device", "dtype", "seed")
+    }
+    # A value that still points to another key says nothing that the other does not.
+    return {key: value for key, value in said.items() if not str(value).startswith("${")}
+
+
+def _labels(configs: Sequence[dict[str, Any]], names: Sequence[str]) -> list[str]:
     shown: dict[tuple, str] = {}
     for key in dict.fromkeys((*SAID_BARE, "seed", *(key for config in configs for key in config))):
         values = [config.get(key) for config in configs]
@@ -251,8 +261,7 @@ def table(comparison: Comparison, width: int | None = None) -> str:
         rest = {title: cells for title, cells in columns.items() if title != "name"}
         room = max(width - _width(rest) - 2, 12)
         if max(map(len, shown)) > room:
-            shown = [row.label for row in rows]
-        columns["name"] = [_cut(name, room) for name in shown]
+            shown, columns["name"] = cut_apart(rows, room)
     lines = [f"every run: {', '.join(f'{k} {v}' for k, v in above.items())}"] if above else []
     lines += _lines(columns)
     if comparison.tolerance:
@@ -289,8 +298,28 @@ def _too_wide(columns: dict[str, list[str]], width: int | None) -> bool:
     return width is not None and _width(columns) > width
 
 
-def _cut(line: str, width: int) -> str:
-    return line if len(line) <= width else line[: width - 1] + "…"
+def cut_apart(rows: Sequence[Row], room: int) -> tuple[list[str], list[str]]:
+    """What to call the rows, and the same in `room` characters without two that look alike.
+
+    The labels, else the names, cut at the end, in the middle or at the start: the first way that
+    tells all rows apart. Where none does, the labels with a number before them.
+    """
+    labels, names = [row.label for row in rows], [row.name for row in rows]
+    numbered = [f"{number} {label}" for number, label in enumerate(labels, start=1)]
+    for whole in (labels, names):
+        for head in (1.0, 0.6, 0.0):
+            cut = [_cut(text, room, head) for text in whole]
+            if len(set(cut)) == len(rows):
+                return whole, cut
+    return numbered, [_cut(text, room) for text in numbered]
+
+
+def _cut(line: str, width: int, head: float = 1.0) -> str:
+    """Leave out what is too much; `head` is the share of what stays that is before the gap."""
+    if len(line) <= width:
+        return line
+    before = round(head * (width - 1))
+    return f"{line[:before]}…{line[len(line) - (width - 1 - before) :]}"
 
 
 def _status(run: RecordedRun) -> str:

@@ -10,13 +10,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from lab.comparison import Comparison, Row
+from lab.comparison import Comparison, Row, cut_apart
 from lab.errors import UserError
 from lab.files import write_whole
 
 # Okabe and Ito's colours, told apart with every kind of colour blindness.
 FEW = ("#000000", "#E69F00", "#56B4E9", "#009E73", "#D55E00", "#0072B2", "#CC79A7", "#8C8C8C")
 NAMED_RUNS = 12
+LABEL_CHARACTERS = 40
 
 
 def draw(comparison: Comparison, file: Path) -> None:
@@ -51,12 +52,13 @@ def figure_of(comparison: Comparison) -> Figure:
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
     handles = []
     differ = False
-    for row, colour, width in zip(rows, colours, widths, strict=False):
+    labels = cut_apart(rows, LABEL_CHARACTERS)[1]
+    for row, label, colour, width in zip(rows, labels, colours, widths, strict=False):
         on_top = not few and row is comparison.reference  # many would bury it
         style = {"color": colour, "linewidth": width, "zorder": 4 if on_top else 2}
         _draw_losses(above, row, style)
         differ |= _draw_difference(below, row, style | {"linewidth": width / 2}, marked=few)
-        handles.append(Line2D([], [], label=_legend(row, comparison, verdict=few), **style))
+        handles.append(Line2D([], [], label=_legend(row, label, comparison, verdict=few), **style))
 
     losses = np.concatenate([row.run.losses for row in rows]) if rows else np.zeros(0)
     if np.any(losses[np.isfinite(losses)] > 0) and not np.any(losses < 0):
@@ -113,8 +115,7 @@ def _draw_difference(axes, row: Row, style: dict, *, marked: bool) -> bool:
     return bool(visible.any())
 
 
-def _legend(row: Row, comparison: Comparison, *, verdict: bool) -> str:
-    label = row.label if len(row.label) <= 40 else f"{row.label[:24]}…{row.label[-15:]}"
+def _legend(row: Row, label: str, comparison: Comparison, *, verdict: bool) -> str:
     found = row.difference
     if row is comparison.reference:
         return f"{label} (reference)"

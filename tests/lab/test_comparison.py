@@ -185,6 +185,42 @@ def test_at_80_columns_what_all_runs_share_is_said_once(mixed):
     assert {"name", "status", "last", "parts", "largest"} <= set(header.split())
 
 
+def test_a_run_without_a_step_makes_no_difference_to_the_labels_of_the_others(run):
+    whole = {"optimizer": {"lr": 0.1}, "model": {"features": 1000}}
+    failed = {"optimizer": {"lr": "${lr}"}, "model": {"features": "${data.features}"}}
+    runs = [
+        run("a", config=whole),
+        run("b", function="relu", config=whole),
+        run("c", function="no", losses=[], status="failed", error="no such file", config=failed),
+    ]
+    assert labels(runs, ["a", "b", "2_no"]) == ["myrelu", "relu", "2_no"]
+    assert "\nc: no such file" in table(compare(runs), 60)
+    pointing = [run("d", config=whole), run("e", function="relu", config=failed)]
+    assert labels(pointing, ["d", "e"]) == ["myrelu", "relu"]
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("{}_a_folder_with_a_long_name", "a_function_with_a_long_name_{}"),
+        ("a_folder_with_a_long_name_{}", "one"),
+        ("a_folder_with_{}_in_the_middle_of_a_long_name", "a_function_with_{}_in_the_middle_of_it"),
+    ],
+)
+def test_no_two_runs_look_alike_when_cut(run, name, function):
+    runs = [
+        run(f"{name.format(i)}_{'x' * 60}", function=function.format(i) + "y" * 60)
+        for i in range(30)
+    ]
+    comparison = compare(runs)
+    for width in (40, 60, 80):
+        lines = table(comparison, width).splitlines()
+        first = [line.split("  ")[0] for line in lines[-30:]]
+        assert len(set(first)) == 30, first
+    texts = [text.get_text() for text in figure_of(comparison).legends[0].get_texts()]
+    assert len(set(texts)) == len(texts)
+
+
 def test_json_and_csv_keep_every_digit(run):
     a = run("a", [0.1 + 0.2, 1e-300])
     b = run("b", [0.3, NAN], status="diverged")
