@@ -166,19 +166,16 @@ def labels(runs: Sequence[RecordedRun], names: Sequence[str]) -> list[str]:
     the others: its config may be the very thing that was wrong with it.
     """
     begun = [i for i, run in enumerate(runs) if len(run.steps)]
-    told = _labels([_said(runs[i]) for i in begun], [names[i] for i in begun])
+    told = _labels([runs[i] for i in begun], [names[i] for i in begun])
     return list((dict(enumerate(names)) | dict(zip(begun, told, strict=True))).values())
 
 
-def _said(run: RecordedRun) -> dict[str, Any]:
-    said = {key: value for key, value in run.config.items() if key not in NOT_THE_PROBLEM} | {
-        key: getattr(run, key) for key in ("function", "optimizer", "device", "dtype", "seed")
-    }
-    # A value that still points to another key says nothing that the other does not.
-    return {key: value for key, value in said.items() if not str(value).startswith("${")}
-
-
-def _labels(configs: Sequence[dict[str, Any]], names: Sequence[str]) -> list[str]:
+def _labels(runs: Sequence[RecordedRun], names: Sequence[str]) -> list[str]:
+    configs = [
+        {key: value for key, value in run.config.items() if key not in NOT_THE_PROBLEM}
+        | {key: getattr(run, key) for key in ("function", "optimizer", "device", "dtype", "seed")}
+        for run in runs
+    ]
     shown: dict[tuple, str] = {}
     for key in dict.fromkeys((*SAID_BARE, "seed", *(key for config in configs for key in config))):
         values = [config.get(key) for config in configs]

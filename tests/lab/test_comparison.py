@@ -195,8 +195,6 @@ def test_a_run_without_a_step_makes_no_difference_to_the_labels_of_the_others(ru
     ]
     assert labels(runs, ["a", "b", "2_no"]) == ["myrelu", "relu", "2_no"]
     assert "\nc: no such file" in table(compare(runs), 60)
-    pointing = [run("d", config=whole), run("e", function="relu", config=failed)]
-    assert labels(pointing, ["d", "e"]) == ["myrelu", "relu"]
 
 
 @pytest.mark.parametrize(
