@@ -8,11 +8,12 @@ python compare.py outputs/SWEEP --reference myrelu
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.comparison import as_csv, as_json, compare, table, terminal_width
+from lab.comparison import as_csv, as_json, compare, one_problem, table, terminal_width
 from lab.curves import notes, read_runs
 from lab.errors import UserError, explained
 
@@ -30,8 +31,8 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--reference",
         metavar="RUN",
-        help="name or folder of the run to compare with (default: the first of function builtin, "
-        "else the first)",
+        help="name or folder of the run to compare with (default: of the runs with the same "
+        "data and seed as most, the first of function builtin, else the first)",
     )
     parser.add_argument(
         "--tolerance",
@@ -74,6 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(as_csv(comparison), flush=True)
     else:
         print(table(comparison, terminal_width()), flush=True)
+        if folder := one_problem(comparison):
+            print(f"compare one folder: python compare.py {shlex.quote(str(folder))}", flush=True)
     if options.plot or not (options.json or options.csv):
         from lab.picture import draw  # matplotlib takes a second that --json need not wait for
 

@@ -79,7 +79,8 @@ def compare(
     Args:
         runs: at least one.
         reference: name or folder of a run, or the function of exactly one of them; default the
-            first run of `builtin` that has a step, else the first run that has one.
+            run that most others can be compared with: of the largest group with the same data
+            and seed the first of `builtin`, else the first.
         tolerance: the largest relative difference that still counts as equal; 0 is bit for bit.
 
     Raises:
@@ -97,8 +98,7 @@ def compare(
 
 def _reference(runs: Sequence[RecordedRun], names: Sequence[str], wanted: str | None) -> int:
     if wanted is None:
-        begun = [i for i, run in enumerate(runs) if len(run.steps)] or [0]
-        return next((i for i in begun if runs[i].function == "builtin"), begun[0])
+        return _most_comparable(runs)
     path = os.path.realpath(wanted)
     for fits in (
         [i for i, name in enumerate(names) if name == wanted],
@@ -112,6 +112,38 @@ def _reference(runs: Sequence[RecordedRun], names: Sequence[str], wanted: str | 
             raise UserError(f"--reference {wanted}: {len(fits)} runs go by it; name the folder")
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     raise UserError(f"--reference {wanted}: none of the runs compared: {listed}")
+
+
+def _most_comparable(runs: Sequence[RecordedRun]) -> int:
+    groups = defaultdict(list)
+    for i, run in enumerate(runs):
+        if len(run.steps):
+            groups[repr(_problem(run))].append(i)
+    ranks = {}
+    for group in groups.values():
+        steps, runs_with = np.unique(
+            np.concatenate([runs[i].steps for i in group]), return_counts=True
+        )
+        for i in group:
+            in_common = int((runs_with[np.searchsorted(steps, runs[i].steps)] - 1).sum())
+            # One step says too little, even of builtin.
+            ranks[i] = len(group), len(runs[i].steps) > 1, runs[i].function == "builtin", in_common
+    return max(sorted(ranks), key=ranks.__getitem__, default=0)
+
+
+def one_problem(comparison: Comparison) -> Path | None:
+    """The folder with the most runs that can be compared with each other, but not here; or None."""
+    folders = defaultdict(list)
+    for row in comparison.rows:
+        if len(row.run.steps):
+            folders[row.run.folder.parent].append(row)
+    reference = repr(_problem(comparison.reference.run))
+    alike = {}
+    for folder, rows in folders.items():
+        problems = {repr(_problem(row.run)) for row in rows}
+        if len(rows) > 1 and len(problems) == 1 and reference not in problems:
+            alike[folder] = len(rows)
+    return max(alike, key=alike.__getitem__, default=None)
 
 
 def difference(run: RecordedRun, reference: RecordedRun, tolerance: float = 0.0) -> Difference:
@@ -138,7 +170,7 @@ def difference(run: RecordedRun, reference: RecordedRun, tolerance: float = 0.0)
 
 
 def _problem(run: RecordedRun) -> dict[str, Any]:
-    data = {key: value for key, value in run.config.items() if key.split(".")[0] == "data"}
+    data = {k: v for k, v in sorted(run.config.items()) if k.split(".")[0] == "data"}
     return {"data": data, "seed": run.seed}
 
 

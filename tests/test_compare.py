@@ -75,6 +75,18 @@ def test_nothing_left_is_an_error(tmp_path):
     assert "error: no run to compare" in err
 
 
+def test_of_several_problems_the_next_to_compare_is_named(tmp_path):
+    for name in ("a", "b", "c"):
+        write_run(tmp_path / "official" / name, [3.0, 2.0])
+    for name in ("a", "b"):
+        write_run(tmp_path / "digits" / name, [3.0, 2.0], data="digits", config={})
+    hint = f"compare one folder: python compare.py {tmp_path / 'digits'}\n"
+    out, _, _ = run_compare(tmp_path)
+    assert out.count("not comparable: other data") == 2
+    assert out.endswith(hint)
+    assert "compare one folder" not in run_compare(tmp_path / "digits")[0]
+
+
 def test_one_damaged_run_does_not_hide_the_others(tmp_path):
     write_run(tmp_path / "a", [3.0])
     (write_run(tmp_path / "b", [3.0]) / "curve.csv").write_text("")

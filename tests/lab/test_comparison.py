@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from lab.comparison import as_csv, as_json, compare, difference, labels, table
+from lab.comparison import as_csv, as_json, compare, difference, labels, one_problem, table
 from lab.curves import read_run
 from lab.errors import UserError
 from lab.picture import FEW, NAMED_RUNS, draw, figure_of
@@ -101,6 +101,27 @@ def test_the_reference_is_builtin_else_the_first_else_what_is_asked_for(run, tmp
         compare([a, b, c], "myrelu")
     with pytest.raises(UserError, match="none of the runs compared: a, s/b"):
         compare([a, b], "nothing")
+
+
+def test_the_reference_is_one_that_most_runs_can_be_compared_with(run):
+    digits = {"config": {}, "data": "digits"}
+    first, second = run("s/a", function="builtin", **digits), run("s/b", **digits)
+    assert compare([first, second, run("t/a")]).reference.name == "s/a"
+    official = [run("o/a", function="relu"), run("o/b"), run("o/c", function="builtin", seed=1)]
+    third = run("o/d", function="linearfunction")
+    runs = [first, second, *official, third]
+    assert compare(runs).reference.name == "o/a"
+    assert one_problem(compare(runs)).name == "s"
+    assert one_problem(compare([first, second, official[0]])) is None
+
+
+def test_the_reference_is_the_builtin_with_the_most_steps_in_common_and_more_than_one(run):
+    short = run("a", [3.0], function="builtin", status="interrupted")
+    others = [run("b"), run("c")]
+    assert compare([short, *others]).reference.name == "b"
+    longer = run("d", [3.0, 2.0], function="builtin", status="interrupted")
+    assert compare([short, *others, longer]).reference.name == "d"
+    assert compare([short, *others, longer, run("e", function="builtin")]).reference.name == "e"
 
 
 def test_labels_say_only_what_differs(run):
