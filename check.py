@@ -28,7 +28,7 @@ from typing import Any
 from lab.devices import pick_device
 from lab.errors import UserError, explained, user_traceback
 from lab.exercises import Exercise, find_exercises, grade, print_hint, print_overview, report, watch
-from lab.gradients import Finding, Verdict, check_function
+from lab.gradients import Finding, Verdict, attempt, check_function
 from lab.targets import find_functions, functions_in, module_names
 
 
@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _functions(options: argparse.Namespace, how: dict[str, Any]) -> list[Verdict]:
     if options.target:
         found = find_functions(options.target)
-        verdicts = (check_function(function, **how) for function in found)
+        verdicts = (attempt(check_function, function, **how) for function in found)
     else:
         verdicts = _every_verdict(how)
     if options.json:
@@ -70,11 +70,11 @@ def _exercises(
     if options.watch:
         return watch(exercises, **how)
     if options.json:
-        return _print_json(grade(exercise, **how) for exercise in exercises)
+        return _print_json(attempt(grade, exercise, **how) for exercise in exercises)
     if len(exercises) > 1:
         return print_overview(exercises, **how)
     (exercise,) = exercises
-    verdict = grade(exercise, **how)
+    verdict = attempt(grade, exercise, **how)
     print(report(exercise, verdict))
     return [verdict]
 
@@ -129,7 +129,7 @@ def _every_verdict(how: dict[str, Any]) -> Iterator[Verdict]:
                 users_lines=user_traceback(error),
             )
         else:
-            yield from (check_function(function, **how) for function in functions)
+            yield from (attempt(check_function, function, **how) for function in functions)
 
 
 def _print_json(verdicts: Iterable[Verdict]) -> list[Verdict]:

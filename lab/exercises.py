@@ -23,7 +23,7 @@ from typing import Any
 import torch
 
 from lab.errors import UserError, users_lines
-from lab.gradients import Verdict, check_function
+from lab.gradients import Verdict, attempt, check_function
 from lab.jacobians import NO_HINT, Finding, gradients, place
 from lab.samples import Case, declared_inputs
 from lab.targets import functions_in, module_of_file
@@ -151,16 +151,12 @@ def grade(exercise: Exercise, **how: Any) -> Verdict:
     try:
         return _grade(exercise.answer(right.__name__), right, mistakes, how)
     except Crash as crash:
-        text = str(crash.error).strip().partition("\n")[0]
-        if not isinstance(crash.error, UserError):
-            text = f"It raises {type(crash.error).__name__} {crash.doing}: {text}"
-        return _cannot_run(right, Finding("crash", text), users_lines(crash.error))
-    except SystemExit as error:  # must not end a script that grades a class
-        return _cannot_run(right, Finding("crash", "It ends the program."), users_lines(error))
-
-
-def _cannot_run(right: type, finding: Finding, lines: str) -> Verdict:
-    return Verdict(right.__name__, "cannot run", findings=[finding], users_lines=lines)
+        return Verdict(
+            right.__name__,
+            "cannot run",
+            findings=[Finding("crash", crash.told)],
+            users_lines=users_lines(crash.error),
+        )
 
 
 def _grade(answer: type, right: type, mistakes: list[type], how: dict[str, Any]) -> Verdict:
@@ -359,7 +355,7 @@ def print_overview(course: list[Exercise], **how: Any) -> list[Verdict]:
     """Grade all, and print a line each, a bar, and the next one to do."""
     verdicts = []
     for exercise in course:
-        verdicts.append(grade(exercise, **how))
+        verdicts.append(attempt(grade, exercise, **how))
         print(f"{exercise.number:4}  {exercise.name:18}  {_words(verdicts[-1])}", flush=True)
     solved = sum(verdict.as_declared for verdict in verdicts)
     print(f"\n[{'#' * solved:.<{len(course)}}] {solved} of {len(course)} solved")
@@ -374,7 +370,7 @@ def print_overview(course: list[Exercise], **how: Any) -> list[Verdict]:
 def print_hint(course: list[Exercise], **how: Any) -> None:
     """Of the exercise, or of the first of several that is not solved."""
     for exercise in course:
-        if len(course) == 1 or not grade(exercise, **how).as_declared:
+        if len(course) == 1 or not attempt(grade, exercise, **how).as_declared:
             text = f"Exercise {exercise.number}, {exercise.name}: {exercise.hint}"
             print("\n".join(textwrap.wrap(text, 80)))
             return
@@ -401,7 +397,7 @@ def watch(
     for exercise in exercises:
         verdict = None
         for _ in _versions(exercise.file, wakes):
-            verdict = grade(exercise, **how)
+            verdict = attempt(grade, exercise, **how)
             print(report(exercise, verdict), flush=True)
             if verdict.as_declared:
                 print(flush=True)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import textwrap
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,7 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 from torch.autograd.gradcheck import GradcheckError
 
-from lab.errors import UserError, users_lines
+from lab.errors import UserError, one_line, users_lines
 from lab.jacobians import (
     JUMP,
     RTOL,
@@ -75,7 +76,8 @@ class Verdict:
         second_derivative: "right", "refused" (`once_differentiable`), "raises", "wrong", or "-".
         vmap: whether it works under `torch.func.vmap` and `torch.func.grad`.
         vmap_reason: why not, or an empty string.
-        users_lines: the traceback of a fault in the Function's own code, starting there.
+        users_lines: the traceback of a fault in the Function's own code, starting there; of a fault
+            in the check, all of it.
     """
 
     name: str
@@ -207,6 +209,35 @@ def check_function(
     return verdict
 
 
+def attempt(check: Callable[..., Verdict], target: Any, **how: Any) -> Verdict:
+    """`check(target, **how)`, or if that fails itself a verdict that says so, never as declared.
+
+    So one target ends neither a table of many nor a watch; the verdict holds the whole traceback.
+
+    Args:
+        check: `check_function`, or `lab.exercises.grade`.
+        target: what it checks; its `__name__` or `name` is that of the verdict.
+        how: for `check`.
+
+    Raises:
+        UserError: whatever `check` says of the command.
+
+    >>> attempt(lambda target: 1 / 0, len).findings[0].text
+    'The check itself failed, no verdict on this one: ZeroDivisionError: division by zero'
+    """
+    try:
+        return check(target, **how)
+    except UserError:
+        raise
+    except (Exception, SystemExit) as error:  # reported in full, and the exit code is not 0
+        name = getattr(target, "__name__", None) or getattr(target, "name", type(target).__name__)
+        text = f"The check itself failed, no verdict on this one: {one_line(error)}"
+        lines = "".join(traceback.format_exception(error))
+        return Verdict(
+            name, "cannot run", findings=[Finding("check failed", text)], users_lines=lines
+        )
+
+
 def _check(verdict: Verdict, target: Any, device: str, eps: float, atol: float) -> None:
     """Run every check on every sample, and stop after the first sample that shows a fault."""
     cases = [Case(target, args, eps, atol) for args in samples_of(target, device)]
@@ -300,9 +331,7 @@ def _explain_crash(crash: Crash) -> Finding:
         return _not_static("MyFunction", "A method is not static, or an instance is called.")
     if isinstance(crash.error, UserError):
         return Finding("declaration", message)
-    first_line = message.splitlines()[0] if message else ""
-    text = f"It raises {type(crash.error).__name__} {crash.doing}: {first_line}"
-    return Finding(crash.kind, text)
+    return Finding(crash.kind, crash.told)
 
 
 # ---- The checks, one a function -----------------------------------------------------------------
@@ -368,7 +397,7 @@ def _first_look(case: Case, notes: list[str]) -> list[Finding]:
     findings += _edited(handed, kept, ["grad_output"] * len(handed), "backward")
     findings += _edited(args, before, case.names, "backward")
     findings += _edited(every, results, ["the output"] * len(every), "backward")
-    return findings + (_count_and_shapes(case, returned, notes) if returned else [])
+    return findings + ([] if returned is None else _count_and_shapes(case, returned, notes))
 
 
 def _edited(tensors: Sequence, before: Sequence, names: Sequence[str], who: str) -> list[Finding]:
@@ -389,6 +418,15 @@ def _edited(tensors: Sequence, before: Sequence, names: Sequence[str], who: str)
 
 def _count_and_shapes(case: Case, returned: tuple, notes: list[str]) -> list[Finding]:
     expected, got = len(case.args), len(returned)
+    for name, gradient in zip(case.names[:expected], returned, strict=False):
+        if gradient is not None and not isinstance(gradient, torch.Tensor):
+            text = (
+                f"backward returns {_shown(gradient)} for {name}: a gradient is a tensor of its "
+                "input's shape, or None."
+            )
+            if isinstance(gradient, list | tuple):
+                text += " Return one for each input, commas between them, no brackets around them."
+            return [Finding("no tensor", text)]
     if got < expected or any(gradient is not None for gradient in returned[expected:]):
         return [
             Finding(
@@ -417,6 +455,14 @@ def _count_and_shapes(case: Case, returned: tuple, notes: list[str]) -> list[Fin
             text = f"backward returns a gradient of {shapes}. A gradient has its input's shape."
             findings.append(Finding("shape", text))
     return findings
+
+
+def _shown(value: Any) -> str:
+    """A number or a short text as it is; of anything else, its type."""
+    shown = repr(value)
+    if isinstance(value, bool | int | float | complex | str) and len(shown) <= 20:
+        return shown
+    return f"a value of type {type(value).__name__}"
 
 
 def _sums_to(shape: torch.Size, target: torch.Size) -> bool:

@@ -161,6 +161,23 @@ def test_a_crash_shows_the_users_line(folder, capsys):
     assert "lab/" not in out
 
 
+def test_a_fault_in_the_check_is_shown_in_full_and_ends_no_table(monkeypatch, capsys):
+    def check_function(function, **how):
+        return 1 / 0 if function.__name__ == "MyReLU" else whole(function, **how)
+
+    whole = check.check_function
+    monkeypatch.setattr(check, "check_function", check_function)
+    modules = ["functions.myrelu", "functions.sum_sqrt"]
+    monkeypatch.setattr(check, "module_names", lambda: modules)
+    assert check.main([]) == 1
+    out = capsys.readouterr().out
+    assert "MyReLU                  cannot run (check failed)" in out
+    assert "SumSqrt                 exact" in out
+    assert "1 of 2 not as declared:" in out
+    assert "ZeroDivisionError: division by zero" in out
+    assert "in check_function\n" in out  # the traceback
+
+
 # ---- Targets ------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import check
-from lab import errors, exercises
+from lab import errors, exercises, users_code
 from lab.errors import UserError
 from lab.exercises import every_exercise, find_exercises, watch
 
@@ -45,7 +45,7 @@ def wrong(course):
     )
 
 
-@pytest.mark.parametrize("module", [exercises, errors], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [exercises, errors, users_code], ids=lambda module: module.__name__)
 def test_doctests(module):
     assert doctest.testmod(module).failed == 0
 
@@ -160,6 +160,28 @@ def test_watch_checks_at_each_change_and_goes_on(course, capsys):
         "Exercise 3, relu: not begun",
     ]
     assert [verdict.as_declared for verdict in verdicts] == [True, True, False]
+
+
+def test_a_fault_in_the_check_does_not_end_the_watch(course, capsys, monkeypatch):
+    failing, whole = [True], exercises.grade
+
+    def grade(exercise, **how):
+        return 1 / 0 if failing.pop() else whole(exercise, **how)
+
+    monkeypatch.setattr(exercises, "grade", grade)
+    (square,) = exercises.find_exercises("exercises.square")
+
+    def changes():
+        failing.append(False)
+        square.file.write_text(wrong(course))
+        yield
+
+    (verdict,) = exercises.watch([square], changes())
+    assert verdict.verdict == "wrong"
+    out = capsys.readouterr().out
+    assert out.startswith("Exercise 1, square: cannot run (check failed)\n")
+    assert "ZeroDivisionError: division by zero" in out
+    assert "in grade\n" in out  # the traceback
 
 
 def test_watch_ends_after_the_last(course):
