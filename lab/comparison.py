@@ -148,6 +148,8 @@ def one_problem(comparison: Comparison) -> Path | None:
 
 def difference(run: RecordedRun, reference: RecordedRun, tolerance: float = 0.0) -> Difference:
     """Compare two curves by the numbers of their steps. NaN equals NaN at the same step."""
+    if not len(run.steps):
+        return Difference(not_comparable="no step")
     problem, of_reference = _problem(run), _problem(reference)
     other = [what for what in problem if problem[what] != of_reference[what]]
     if other:
@@ -156,7 +158,7 @@ def difference(run: RecordedRun, reference: RecordedRun, tolerance: float = 0.0)
         run.steps, reference.steps, assume_unique=True, return_indices=True
     )
     if not len(steps):
-        return Difference(not_comparable="no step in common" if len(run.steps) else "no step")
+        return Difference(not_comparable="no step in common")
     relative = relative_difference(run.losses[here], reference.losses[there])
     parted = relative > tolerance
     largest = int(relative.argmax())

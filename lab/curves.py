@@ -39,6 +39,7 @@ class RecordedRun:
         test_accuracy: the share of the test set told right at the last step, or None.
         error: why the run stopped, in one line, or None.
         config: the config the run was started with, flat: `{"optimizer.lr": 1e-06}`.
+        seed: a whole number; of a run that failed before its first step, whatever it was given.
     """
 
     folder: Path
@@ -46,7 +47,7 @@ class RecordedRun:
     optimizer: str
     device: str
     dtype: str
-    seed: int
+    seed: Any
     status: str
     steps_per_second: float | None
     test_accuracy: float | None
@@ -195,19 +196,22 @@ def _read_summary(folder: Path) -> dict[str, Any]:
 def _checked(summary: Any) -> dict[str, Any]:
     if not isinstance(summary, dict):
         raise ValueError("not an object")
-    known = {key: _typed(summary, key, str) for key in ("function", "optimizer", "device", "dtype")}
-    known |= {key: _typed(summary, key, int) for key in ("seed", "steps")}
     if (status := summary["status"]) not in STATUSES:
         raise ValueError(f"status is {status!r}")
-    known["status"] = status
+    known = {"status": status, "steps": _typed(summary, "steps", int)}
+    never_begun = status == "failed" and known["steps"] == 0
+    for key in ("function", "optimizer", "device", "dtype"):
+        known[key] = _printable(summary[key]) if never_begun else _typed(summary, key, str)
+    # Whatever the job was given: it may have failed for that very value.
+    known["seed"] = summary["seed"] if never_begun else _typed(summary, "seed", int)
     for key in ("first_loss", "final_loss", "steps_per_second", "test_accuracy"):
         known[key] = None if summary.get(key) is None else float(summary[key])
     error = summary.get("error")  # any text: it may be an exception of the user's
-    known["error"] = error and "".join(c if c.isprintable() else " " for c in str(error))
+    known["error"] = error and _printable(error)
     known["config"] = flat(_typed(summary, "config", dict) if "config" in summary else {})
     for choice in ("data", "model"):
         known["config"].setdefault(choice, summary.get(choice))
-    known["log_every"] = int(known["config"].get("log_every", 1))
+    known["log_every"] = 1 if never_begun else int(known["config"].get("log_every", 1))
     known["curve_crc32"], known["curve_bytes"] = (
         None if summary.get(key) is None else _typed(summary, key, int)
         for key in ("curve_crc32", "curve_bytes")
@@ -220,6 +224,10 @@ def _typed(summary: dict[str, Any], key: str, kind: type) -> Any:
     if type(value) is not kind or (kind is str and not value.isprintable()):
         raise ValueError(f"{key} is {value!r}")
     return value
+
+
+def _printable(value: Any) -> str:
+    return "".join(c if c.isprintable() else " " for c in str(value))
 
 
 def _one_line(error: Exception) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lab.comparison import compare, table
 from lab.curves import (
     Damaged,
     find_runs,
@@ -54,6 +55,19 @@ def test_a_run_that_failed_before_its_first_step_is_a_run(tmp_path):
     assert len(run.steps) == 0
 
 
+@pytest.mark.parametrize("wrong", ["x", None, 1.5, [0], {"a": 1}, "a\nb"])
+def test_a_run_that_failed_for_a_value_of_a_wrong_type_is_a_run(tmp_path, wrong):
+    values = dict.fromkeys(("function", "optimizer", "device", "dtype", "seed"), wrong)
+    changes = {"status": "failed", "error": "no", "config": {"log_every": wrong}} | values
+    run = read_run(write_run(tmp_path / "a", [], **changes))
+    assert run.seed == wrong
+    assert run.device.isprintable()
+    text = table(compare([run, read_run(write_run(tmp_path / "b", [3.0]))]))
+    assert "not comparable: no step" in text
+    with pytest.raises(Damaged, match="is no summary of a run"):
+        read_run(write_run(tmp_path / "c", [3.0], **changes))
+
+
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
@@ -63,7 +77,7 @@ def test_a_run_that_failed_before_its_first_step_is_a_run(tmp_path):
         ("summary.json", b"[]", "not an object"),
         ("summary.json", b"\xff\x00\x80", "summary.json is no summary"),
         ("summary.json", b"[" * 100_000, "summary.json is no summary"),
-        ("summary.json", b"{}", "no 'function'"),
+        ("summary.json", b"{}", "no 'status'"),
         ("summary.json", b'{"seed": ' + b"9" * 10_000 + b"}", "summary.json is no summary"),
         ("curve.csv", None, "curve.csv is missing"),
         ("curve.csv", b"", "curve.csv is empty"),
