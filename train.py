@@ -31,7 +31,8 @@ from omegaconf import DictConfig
 
 from datasets import Data
 from lab.checkpoint import load_checkpoint, restore, resumed_config
-from lab.config import DTYPES, build, check_activation, checked, composed
+from lab.command_line import check_choices, composed
+from lab.config import DTYPES, build, check_function, checked
 from lab.devices import pick_device
 from lab.errors import explained
 from lab.names import quoted, register_resolvers
@@ -60,13 +61,15 @@ def train(summary: dict[str, Any], folder: Path, checkpoint: dict[str, Any] | No
     # Each part is a file in conf/. The seed comes first: x, y, w1 and w2 are drawn in this order,
     # on the CPU, and only then moved, so that every choice starts from the same numbers.
     config = summary["config"]
-    torch.set_float32_matmul_precision("highest")  # no TF32, whatever another job set
+    # Whatever another job of a sweep set; and no TF32.
+    torch.set_default_dtype(torch.float32)
+    torch.set_float32_matmul_precision("highest")
     device, dtype = pick_device(config["device"]), DTYPES[config["dtype"]]
     summary["device"] = str(device)
     torch.manual_seed(config["seed"])
     data = build(config, "data").to(device, dtype)
     model = build(config, "model").to(device, dtype)
-    check_activation(model, summary["function"])
+    check_function(model, summary["function"])
     optimizer = build(config, "optimizer", model.parameters())
     forward = torch.compile(model) if config["compile"] else model
     if checkpoint:
@@ -151,5 +154,10 @@ if __name__ == "__main__":
     # again while the config is composed: 0.3 s.
     gc.freeze()
     gc.enable()
-    with explained(), composed():
-        main()
+    sys.path.append(os.getcwd())  # a Function in the folder that the user stands in
+    try:
+        with explained(), composed():
+            check_choices(sys.argv[1:])
+            main()
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is over, but for the last clean-up

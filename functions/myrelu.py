@@ -22,7 +22,8 @@ class MyReLU(torch.autograd.Function):
     Saved: `input`, because backward must know where it was negative. It is the tensor that exists
     already, not a copy.
 
-    Not differentiable at 0: the one-sided derivatives are 0 and 1. Backward chooses 1.
+    Not differentiable at 0: the one-sided derivatives are 0 and 1. Backward chooses 1. An infinite
+    gradient that is masked becomes NaN, since the mask is a factor.
 
     `ctx` is an argument of forward. The other way to write it, with `setup_context`, is what
     `torch.func` (vmap, grad) needs, and costs 10 to 20 µs more at every call: forward and backward

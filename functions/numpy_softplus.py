@@ -40,7 +40,7 @@ class NumpySoftplus(torch.autograd.Function):
 
     @staticmethod
     def forward(input: torch.Tensor) -> torch.Tensor:
-        array = input.detach().double().cpu().numpy()
+        array = input.detach().cpu().double().numpy()
         return torch.as_tensor(np.logaddexp(0, array), dtype=input.dtype, device=input.device)
 
     @staticmethod
@@ -51,7 +51,7 @@ class NumpySoftplus(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, grad_output: torch.Tensor) -> torch.Tensor:
         (input,) = ctx.saved_tensors
-        array = input.detach().double().cpu().numpy()
+        array = input.detach().cpu().double().numpy()
         # exp(-softplus(-x)) is 1 / (1 + exp(-x)), and never overflows.
         slope = np.exp(-np.logaddexp(0, -array))
         return grad_output * torch.as_tensor(slope, dtype=input.dtype, device=input.device)

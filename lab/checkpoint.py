@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from lab.config import shown
 from lab.errors import UserError
 from lab.files import write_whole
 
@@ -105,8 +106,8 @@ def resumed_config(
         now = choices[key] if key in choices else _value_at(config, key)
         if before != now:
             raise UserError(
-                f"{key}={now}: the run in {folder} has {key}={before}; resume it without that, or "
-                "start a run of its own"
+                f"{key}={shown(now)}: the run in {folder} has {key}={shown(before)}; resume it "
+                "without that, or start a run of its own"
             )
     given = {override.partition("=")[0] for override in overrides}
     resumed = own | {key: config[key] for key in FREE if key in given}

@@ -6,26 +6,19 @@ import difflib
 import functools
 import math
 import re
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
-from hydra.core.hydra_config import HydraConfig
-from hydra.errors import HydraException, InstantiationException, OverrideParseException
-from hydra.experimental.callback import Callback
+from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from torch import Tensor, nn
 
-from lab.checkpoint import load_checkpoint, resumed_config
 from lab.devices import pick_device
-from lab.errors import UserError, explained, users_lines
-from lab.files import locked
-from lab.run_folder import points_before, refuse_used_folder
+from lab.errors import UserError, users_lines
 
 CONF = Path(__file__).parent.parent / "conf"
 GROUPS = ("function", "model", "data", "optimizer")
@@ -65,7 +58,7 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "log_every": _whole(1, 10**9),
     "flush_seconds": _number(0, open_end=True),
     "checkpoint_every": _whole(0, 10**9),
-    "resume": (lambda value: value is None or isinstance(value, str), "a run folder, or null"),
+    "resume": (lambda v: v is None or (isinstance(v, str) and v), "a run folder, or null"),
     "stop_on_nonfinite": _one_of(True, False),
     "progress": _one_of(True, False, None),
     "data.samples": _whole(1, 10**9),
@@ -75,6 +68,7 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "model.bias": _one_of(True, False),
     "model.init": _one_of("normal", "he"),
     "optimizer.lr": _number(0),
+    "optimizer.momentum": _number(0),
     "function.layout": _one_of("out_in", "in_out"),
 }
 KEYS = [*RULES, *GROUPS, "function.linear", "function.activation"]
@@ -88,11 +82,13 @@ def checked(cfg: DictConfig) -> dict[str, Any]:
     """
     for group in GROUPS:
         if not OmegaConf.is_dict(cfg.get(group)):
-            raise UserError(_no_such_choice(group, _shown(cfg.get(group))))
+            raise UserError(no_such_choice(group, shown(cfg.get(group))))
+    if "features" in cfg.model and "features" not in cfg.data:
+        raise UserError("data=nothing: this model needs data=random or data=digits")
     keys = [str(key) for key in cfg] + [f"function.{key}" for key in cfg.function]
     for key in keys:
         if key not in KEYS:
-            raise UserError(_no_such_key(key))
+            raise UserError(no_such_key(key))
     try:
         config = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
@@ -102,20 +98,24 @@ def checked(cfg: DictConfig) -> dict[str, Any]:
         section, _, name = key.rpartition(".")
         values = config[section] if section else config
         if name in values and not holds(values[name]):
-            raise UserError(f"{key}={_shown(values[name])}: {words}")
+            raise UserError(f"{key}={shown(values[name])}: {words}")
     _check_sizes(config)
     if pick_device(config["device"]).type == "mps" and config["dtype"] == "float64":
         raise UserError("dtype=float64: MPS has none; use float32, or device=cpu")
     return config
 
 
-def _no_such_key(key: str) -> str:
+def no_such_key(key: str) -> str:
+    """The words for a key that nothing reads."""
     near = difflib.get_close_matches(key, KEYS, n=1)
     hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(KEYS)}"
     return f"{key}: no such key; {hint}"
 
 
-def _no_such_choice(group: str, name: str) -> str:
+def no_such_choice(group: str, name: str) -> str:
+    """The words for a choice that is no file of its group."""
+    if group.startswith("hydra/"):
+        return f"{group}={name}: not installed, or unknown; docs/sweeps.md says which there are"
     choices = sorted(path.stem for path in (CONF / group).glob("*.yaml"))
     return f"{group}={name}: one of {', '.join(choices)}"
 
@@ -139,7 +139,7 @@ def _check_sizes(config: dict[str, Any]) -> None:
             )
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """A value as one would type it on the command line."""
     return "null" if value is None else str(value).lower() if value in (True, False) else str(value)
 
@@ -160,6 +160,8 @@ def build(config: dict[str, Any], group: str, *args: Any) -> Any:
     except InstantiationException as error:
         where = re.search(r"full_key: (\S+)", str(error))
         key = f"{group}.{where[1]}" if where else group
+        # The model takes these two from the function: there they stand in its file.
+        key = re.sub(r"^model\.(?=(linear|activation)\b)", "function.", key)
         raise UserError(f"{key}: {_root_cause(error)}") from error
     except (TypeError, ValueError) as error:
         raise UserError(f"{group}: {error}") from error
@@ -181,80 +183,29 @@ def _root_cause(error: BaseException) -> str:
     return lines[0] if not isinstance(error, InstantiationException) else " ".join(lines)
 
 
-def check_activation(model: nn.Module, function: str) -> None:
-    """Refuse a Function that can't stand between the layers of a network.
+def check_function(model: nn.Module, function: str) -> None:
+    """Refuse a Function that does not fit its place in the model.
 
     Args:
-        model: its `activation`, if it has one, is tried once, on a (2, 3) tensor of twos.
+        model: its activation is tried once, on a (2, 3) tensor of twos; a `Point` where it stands.
         function: the name of the choice, for the message.
 
     Raises:
         UserError: it takes other arguments, or its output has another shape.
-        Exception: whatever the user's own code raises.
     """
-    tried = torch.full((2, 3), 2.0)
-    says = f"function={function}: no activation for a network, which needs tensor -> same shape"
+    activation, tried = getattr(model, "activation", model), None
+    says = f"function={function}: no surface for model=point, which needs (x, y) -> one number"
+    if activation is not model:
+        tried = torch.full((2, 3), 2.0)
+        says = f"function={function}: no activation for a network, which needs tensor -> same shape"
     try:
-        output = getattr(model, "activation", torch.relu)(tried)
+        with torch.no_grad():
+            output = activation(tried)
     except TypeError as error:
         if users_lines(error):
             raise
         raise UserError(f"{says}; {error}") from error
-    if not isinstance(output, Tensor) or output.shape != tried.shape:
+    wanted = () if tried is None else tuple(tried.shape)
+    if not isinstance(output, Tensor) or output.shape != wanted:
         got = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
-        raise UserError(f"{says}; (2, 3) gave {got}")
-
-
-@contextmanager
-def composed() -> Iterator[None]:
-    """Tell what Hydra refuses to compose in the words of this lab."""
-    try:
-        yield
-    except OverrideParseException as error:
-        raise UserError(
-            f"{error.override}: not of the form key=value; a value with other "
-            "characters goes between quotes, 'key=\"value\"'"
-        ) from error
-    except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(_about_composition(str(error))) from error
-    except ValueError as error:
-        # Hydra's own word for function=null; it does not say which group.
-        if "Config group override must be" not in str(error):
-            raise
-        group = next((g for g in GROUPS if f"{g}=null" in sys.argv), GROUPS[0])
-        raise UserError(_no_such_choice(group, "null")) from error
-
-
-def _about_composition(text: str) -> str:
-    if key := re.search(r"Could not (?:override|append to config) '([^'=]+)", text):
-        return _no_such_key(key[1])
-    if choice := re.search(r"Could not (?:find|load) '(\w+)/([^']*)'", text):
-        return _no_such_choice(*choice.groups())
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return "; ".join(lines[:2])
-
-
-class CheckFirst(Callback):
-    """Refuses what can't be run before Hydra makes or touches a folder."""
-
-    def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
-        # Hydra turns an exception of a callback into a warning, but lets the SystemExit through
-        # that `explained` makes of it.
-        with explained():
-            job = checked(OmegaConf.masked_copy(config, [key for key in config if key != "hydra"]))
-            HydraConfig.instance().set_config(config)  # the name of the folder is made from it
-            if config.resume is None:
-                refuse_used_folder(Path(config.hydra.run.dir))
-            else:
-                folder, hydra = Path(config.resume), config.hydra
-                checkpoint = load_checkpoint(folder)
-                job = resumed_config(checkpoint, job, hydra.runtime.choices, hydra.overrides.task)
-                points_before(checkpoint["step"], folder, job["log_every"])
-                with locked(folder):
-                    pass
-
-    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        with explained():
-            for override in config.hydra.overrides.task:
-                if override.startswith("resume=") and override != "resume=null":
-                    raise UserError(f"{override}: goes on with one run; a sweep makes new ones")
+        raise UserError(f"{says}; {wanted or 'two numbers'} gave {got}")

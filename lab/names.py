@@ -11,6 +11,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 
 from lab.devices import pick_device
+from lab.files import named
 
 LONGEST = 120  # characters; file systems take 255 bytes, a legend far fewer
 
@@ -35,13 +36,14 @@ def new_folder(parent: str, name: str) -> str:
     """Make a folder that nobody else has: the name, date and time, a number if need be."""
     stem = f"{name}_{datetime.now():%Y-%m-%d_%H-%M-%S}"
     number = 1
-    while True:
-        folder = Path(parent) / (stem if number == 1 else f"{stem}-{number}")
-        try:
-            folder.mkdir(parents=True)  # fails where another run took the name this instant
-            return str(folder)
-        except FileExistsError:
-            number += 1
+    with named(Path(parent)):
+        while True:
+            folder = Path(parent) / (stem if number == 1 else f"{stem}-{number}")
+            try:
+                folder.mkdir(parents=True)
+                return str(folder)
+            except FileExistsError:  # another run took the name this instant
+                number += 1
 
 
 def quoted(path: Path) -> str:

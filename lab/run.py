@@ -135,6 +135,8 @@ class Run:
             if self.signal is not None:
                 break
         self.flush()
+        if torch.device(self.summary["device"]).type != "cpu":
+            torch.accelerator.synchronize()  # the last update is a step's work too
         self._ended = time.perf_counter()
         if self._stops_on_nonfinite and self._nonfinite_gradients():
             raise Diverged(self._words(f"the weights after step {step} are not finite"))
@@ -192,6 +194,7 @@ class Run:
                 break
         self._write(scalars)
         if diverged:
+            self.summary["steps"] = step  # on an accelerator more have been done since
             raise Diverged(self._words(f"the loss at step {step} is {value}"))
 
     def outcome(self) -> str:

@@ -159,6 +159,54 @@ def test_weights_are_updated_in_place_on_the_same_leaves(run_in, device, monkeyp
         assert kept.dtype == torch.float64 and kept.device.type == "cpu"
 
 
+def test_a_job_leaves_nothing_to_the_next(run_in, official):
+    """What a job before may have set in the same process changes neither bits nor flags."""
+    torch.set_default_dtype(torch.float64)
+    torch.set_float32_matmul_precision("medium")
+    try:
+        assert curve(run_in("steps=3").folder) == official[:3]
+        assert torch.get_float32_matmul_precision() == "highest"
+    finally:
+        torch.set_default_dtype(torch.float32)
+        torch.set_float32_matmul_precision("highest")
+
+
+def test_kink_parts_at_an_exact_step(tmp_path):
+    done = command("train.py", "experiment=kink", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (sweep,) = (tmp_path / "outputs").iterdir()
+    myrelu, relu = (curve(folder) for folder in sorted(sweep.glob("[01]_*")))
+    parts_at = next(step for step in range(500) if myrelu[step] != relu[step])
+    (row,) = [line for line in done.stdout.splitlines() if line.startswith("1_relu")]
+    assert row.split()[9] == str(parts_at)
+    assert (sweep / "comparison.png").stat().st_size > 10_000
+
+
+def test_main_returns_the_last_loss_to_a_sweeper(tmp_path, monkeypatch):
+    from hydra.core.hydra_config import HydraConfig
+
+    import train
+
+    for name, overrides, wanted in (
+        ("good", [], lambda loss: loss == pytest.approx(29428666, rel=1e-6)),
+        ("diverging", ["steps=9", "optimizer.lr=1e-5"], lambda loss: loss == math.inf),
+    ):
+        cfg, _ = composed("steps=1", "progress=false", *overrides)
+        hydra_cfg = OmegaConf.create(
+            {
+                "mode": "MULTIRUN",
+                "overrides": {"task": []},
+                "runtime": {"output_dir": str(tmp_path / name), "cwd": str(tmp_path)},
+            }
+        )
+        choices = {"function": "myrelu", "optimizer": "manual_sgd"}
+        hydra_cfg.runtime.choices = choices | {"model": "two_layer_net", "data": "random"}
+        hydra_cfg.mode = train.RunMode.MULTIRUN
+        (tmp_path / name).mkdir()
+        monkeypatch.setattr(HydraConfig, "get", lambda hydra_cfg=hydra_cfg: hydra_cfg)
+        assert wanted(train.main.__wrapped__(cfg)), name
+
+
 def test_digits_reach_their_accuracy(run_in):
     run = run_in(
         "function=custom", "data=digits", "model.init=he", "optimizer.lr=1.0", "log_every=50"

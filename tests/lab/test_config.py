@@ -6,9 +6,9 @@ import pytest
 import torch
 from conftest import composed
 
-from lab.config import RULES, build, check_activation, checked
+from lab.config import RULES, build, check_function, checked
 from lab.errors import UserError
-from models import TwoLayerNet
+from models import Point, TwoLayerNet
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,8 @@ from models import TwoLayerNet
         ("~model", "model=null: one of point, two_layer_net"),
         ("model.hidden=${data.nope}", "model.hidden: "),
         ("function.layout=x", "function.layout=x: out_in or in_out"),
+        ("resume=''", "resume=: a run folder, or null"),
+        ("data=nothing", "data=nothing: this model needs data=random or data=digits"),
     ],
 )
 def test_refused(override, says):
@@ -69,7 +71,7 @@ def test_defaults_are_those_of_the_readme():
 
 
 def test_every_rule_is_about_a_key_that_exists():
-    config = checked(composed()[0])
+    config = checked(composed("optimizer=sgd")[0])
     for key in RULES:
         section, _, name = key.rpartition(".")
         assert name in (config[section] if section else config), key
@@ -90,7 +92,7 @@ def test_build(override, group, says):
         return
     with pytest.raises(UserError) as refusal:
         build(config, group)
-    assert str(refusal.value).startswith(group)
+    assert str(refusal.value).startswith(("function.activation: ", f"{group}: "))
     assert says in str(refusal.value)
 
 
@@ -100,6 +102,11 @@ def test_an_import_error_inside_a_users_module_is_the_one_shown(tmp_path, monkey
     config = checked(composed("function.activation._target_=half_written.Swish")[0])
     with pytest.raises(UserError, match="no_such_package"):
         build(config, "model")
+
+
+def test_momentum_is_a_number():
+    with pytest.raises(UserError, match=r"optimizer\.momentum=abc: a finite number of at least 0"):
+        checked(composed("optimizer=sgd", "optimizer.momentum=abc")[0])
 
 
 def test_options_of_an_optimizer_reach_it():
@@ -118,4 +125,10 @@ def test_no_activation(activation):
         activation=activation,
     )  # fmt: skip
     with pytest.raises(UserError, match="function=mine: no activation for a network"):
-        check_activation(net, "mine")
+        check_function(net, "mine")
+
+
+def test_no_surface():
+    with pytest.raises(UserError, match="function=mine: no surface for model=point"):
+        check_function(Point(1.0, 2.0, function=torch.relu), "mine")
+    check_function(Point(1.0, 2.0, function=torch.mul), "mine")
