@@ -20,9 +20,10 @@ import math
 import os
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import redirect_stdout, suppress
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from lab.devices import pick_device
@@ -30,6 +31,7 @@ from lab.errors import UserError, explained, user_traceback
 from lab.exercises import Exercise, find_exercises, grade, print_hint, print_overview, report, watch
 from lab.gradients import Finding, Verdict, attempt, check_function
 from lab.targets import find_functions, functions_in, module_names
+from lab.users_code import Crash
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -52,8 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _functions(options: argparse.Namespace, how: dict[str, Any]) -> list[Verdict]:
     if options.target:
-        found = find_functions(options.target)
-        verdicts = (attempt(check_function, function, **how) for function in found)
+        verdicts = _checked(options.target, partial(find_functions, options.target), how)
     else:
         verdicts = _every_verdict(how)
     if options.json:
@@ -117,19 +118,27 @@ def _seed(text: str) -> int:
 
 
 def _every_verdict(how: dict[str, Any]) -> Iterator[Verdict]:
-    for name in module_names():
-        try:
-            functions = functions_in(importlib.import_module(name))
-        except Exception as error:  # somebody's unfinished file: a row of the table, not the end
-            said = f"{name} can't be imported: {type(error).__name__}: {error}"
-            yield Verdict(
-                name=name.removeprefix("functions."),
-                verdict="cannot run",
-                findings=[Finding("import", said)],
-                users_lines=user_traceback(error),
-            )
-        else:
-            yield from (attempt(check_function, function, **how) for function in functions)
+    for module in module_names():
+        find = partial(_functions_of, module)
+        yield from _checked(module.removeprefix("functions."), find, how)
+
+
+def _functions_of(module: str) -> list[type]:
+    return functions_in(importlib.import_module(module))
+
+
+def _checked(name: str, find: Callable[[], list[Any]], how: dict[str, Any]) -> Iterator[Verdict]:
+    """Of each Function that is found; or, of a file that can't be imported, that it cannot run."""
+    try:
+        functions = find()
+    except UserError:
+        raise
+    except (Exception, SystemExit) as error:  # somebody's unfinished file may raise anything
+        finding = Finding("import", Crash(error, "when it is imported", "import").told)
+        lines = user_traceback(error)
+        yield Verdict(name, "cannot run", findings=[finding], users_lines=lines)
+    else:
+        yield from (attempt(check_function, function, **how) for function in functions)
 
 
 def _print_json(verdicts: Iterable[Verdict]) -> list[Verdict]:

@@ -74,7 +74,7 @@ def _shipped(wanted: str) -> list[type]:
     for name in module_names():
         try:
             found += functions_in(importlib.import_module(name))
-        except Exception as error:  # somebody's unfinished file may raise anything
+        except (Exception, SystemExit) as error:  # somebody's unfinished file may raise anything
             first_error = first_error or error
     if first_error and wanted not in [function.__name__ for function in found]:
         raise first_error

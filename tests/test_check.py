@@ -78,10 +78,12 @@ def test_a_function_of_the_users_own_in_the_folder_they_stand_in(tmp_path):
 def test_a_module_that_raises_shows_the_real_error_from_the_users_line(tmp_path):
     (tmp_path / "unfinished.py").write_text("import torch\nvalue = 1 / 0\n")
     done = run("unfinished.Swish", cwd=tmp_path)
-    assert done.returncode == 1
-    assert "unfinished.py" in done.stderr.splitlines()[1]
-    assert "ZeroDivisionError" in done.stderr
-    assert "check.py" not in done.stderr
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("unfinished.Swish: cannot run (import)\n")
+    assert 'unfinished.py", line 2, in <module>' in done.stdout
+    assert "ZeroDivisionError" in done.stdout
+    assert "check.py" not in done.stdout
+    assert "/lab/" not in done.stdout
 
 
 def test_an_unknown_name_is_one_line_with_a_guess(tmp_path):
@@ -150,6 +152,15 @@ def test_a_file_that_cannot_be_imported_is_a_row_and_the_others_are_checked(
     assert "MyReLU                  exact, kink" in out
     assert "SyntaxError" in out
     assert "half_written.py" in out
+
+
+def test_a_file_that_ends_the_program_does_not_end_the_table(folder, monkeypatch, capsys):
+    (folder / "ending.py").write_text("raise SystemExit(0)\n")
+    monkeypatch.setattr(check, "module_names", lambda: ["ending", "functions.myrelu"])
+    assert check.main([]) == 1
+    out = capsys.readouterr().out
+    assert "ending                  cannot run (import)" in out
+    assert "MyReLU                  exact, kink" in out
 
 
 def test_a_crash_shows_the_users_line(folder, capsys):
@@ -230,10 +241,37 @@ def test_what_is_no_target_is_explained(target, message):
     assert str(caught.value).startswith(target)
 
 
-def test_a_missing_import_inside_the_users_module_is_the_error_that_is_shown(folder):
+def test_a_missing_import_inside_the_users_module_is_the_error_that_is_shown(folder, capsys):
     (folder / "needs_more.py").write_text("import no_such_package\n")
-    with pytest.raises(ModuleNotFoundError, match="no_such_package"):
-        check.main(["needs_more.Swish"])
+    assert check.main(["needs_more.Swish"]) == 1
+    assert "No module named 'no_such_package'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("class Swish(\n", "It raises SyntaxError when it is imported: '(' was never closed"),
+        (
+            "import no_such_package\n",
+            "It raises ModuleNotFoundError when it is imported: No module named 'no_such_package'",
+        ),
+        ("print('hello')\nimport sys\nsys.exit(3)\n", "It ends the program when it is imported."),
+    ],
+)
+def test_a_file_that_cannot_be_run_is_a_verdict(source, said, folder, capsys):
+    (folder / "handed_in.py").write_text(source)
+    assert check.main(["handed_in.py", "--json"]) == 1
+    out, err = capsys.readouterr()
+    (verdict,) = json.loads(out)
+    assert (verdict["name"], verdict["verdict"]) == ("handed_in.py", "cannot run")
+    assert verdict["findings"][0]["text"].startswith(said)
+    assert "hello" not in out
+    assert ("hello" in err) == ("hello" in source)
+    assert check.main(["handed_in.py"]) == 1
+    out = capsys.readouterr().out
+    assert said in " ".join(out.split())
+    assert f'File "{folder}/handed_in.py", line ' in out
+    assert "/lab/" not in out
 
 
 # ---- Options ------------------------------------------------------------------------------------

@@ -404,7 +404,11 @@ def edited(folder, old, new):
             "    @staticmethod\n    def forward",
             "flat at 0 and steep far out",
         ),
-        ("import torch\n", "import torch\nraise SystemExit(0)\n", "It ends the program"),
+        (
+            "import torch\n",
+            "import torch\nraise SystemExit(0)\n",
+            "It ends the program when the file is run.",
+        ),
         ("import torch\n", "import nowhere\n", "ModuleNotFoundError when the file is run"),
         ("return 2 * grad_output", "return 2 * (grad_output", "'(' was never closed"),
     ],

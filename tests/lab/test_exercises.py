@@ -45,7 +45,7 @@ def wrong(course):
     )
 
 
-@pytest.mark.parametrize("module", [exercises, errors, users_code], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [exercises, errors, users_code], ids=lambda it: it.__name__)
 def test_doctests(module):
     assert doctest.testmod(module).failed == 0
 
