@@ -8,13 +8,14 @@ python compare.py outputs/SWEEP --reference myrelu
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from lab.comparison import as_csv, as_json, compare, one_problem, table, terminal_width
-from lab.curves import notes, read_runs
+from lab.curves import find_runs, notes, read_runs
 from lab.errors import UserError, explained
 
 OUTPUTS = Path("outputs")  # where train.py writes, seen from the same folder
@@ -26,7 +27,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "the largest relative difference, a table and a picture.",
     )
     parser.add_argument(
-        "paths", nargs="*", type=Path, metavar="RUN_OR_FOLDER", help="default: all of outputs/"
+        "paths", nargs="*", metavar="RUN_OR_FOLDER", help="default: all of outputs/"
     )
     parser.add_argument(
         "--reference",
@@ -59,9 +60,19 @@ def tolerance(text: str) -> float:
     return value
 
 
+def existing(path: str) -> Path:
+    if not os.path.exists(path):
+        raise UserError(f"{path or repr(path)}: no such folder")
+    if os.path.isfile(path) and not find_runs(Path(path))[0]:
+        raise UserError(f"{path}: no run folder")
+    return Path(path)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     options = parse_arguments(arguments)
-    paths = options.paths or [OUTPUTS]
+    if not options.paths and not OUTPUTS.exists():
+        raise UserError(f"{OUTPUTS}: no such folder; python train.py makes a run")
+    paths = [existing(path) for path in options.paths] or [OUTPUTS]
     runs, skipped = read_runs(paths)
     for line in notes(skipped):
         print(line, file=sys.stderr)

@@ -108,13 +108,13 @@ def notes(skipped: Iterable[Skipped]) -> list[str]:
 def find_runs(path: Path) -> tuple[list[Path], list[Path]]:
     """Run folders at or below `path` in natural order, and the folders that hold no run.
 
-    A file stands for its folder, so `outputs/RUN/curve.csv` finds the run. A folder without a run
-    anywhere below is listed once, not again for each folder in it. Hidden folders are not searched.
+    A file in a run folder stands for it, so `outputs/RUN/curve.csv` finds the run; any other file
+    holds none. A folder without a run anywhere below is listed once, not again for each folder in
+    it. Hidden folders are not searched.
     """
-    if path.is_file():
-        path = path.parent
-    if any(os.path.lexists(path / name) for name in (SUMMARY, CURVE)):
-        return [path], []
+    folder = path.parent if path.is_file() else path
+    if any(os.path.lexists(folder / name) for name in (SUMMARY, CURVE)):
+        return [folder], []
     try:
         below = [
             Path(entry)

@@ -87,6 +87,23 @@ def test_of_several_problems_the_next_to_compare_is_named(tmp_path):
     assert "compare one folder" not in run_compare(tmp_path / "digits")[0]
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        (["README.md"], "README.md: no run folder"),
+        (["typo"], "typo: no such folder"),
+        (["a", "typo"], "typo: no such folder"),
+        ([""], "'': no such folder"),
+        ([], "outputs: no such folder; python train.py makes a run"),
+    ],
+)
+def test_a_path_that_holds_no_run_is_named(tmp_path, monkeypatch, path, said):
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path / "a", [3.0])
+    (tmp_path / "README.md").touch()
+    assert run_compare(*path) == ("", f"error: {said}\n", 2)
+
+
 def test_one_damaged_run_does_not_hide_the_others(tmp_path):
     write_run(tmp_path / "a", [3.0])
     (write_run(tmp_path / "b", [3.0]) / "curve.csv").write_text("")

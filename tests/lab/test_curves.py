@@ -204,6 +204,15 @@ def test_runs_are_found_once_in_natural_order_and_empty_folders_named(tmp_path):
     assert [one.path.name for one in skipped] == ["empty", "none"]
 
 
+def test_a_file_stands_for_a_run_folder_alone(tmp_path):
+    run = write_run(tmp_path / "a", [3.0])
+    (run / "weights.pt").touch()
+    (tmp_path / "README.md").touch()
+    for name in ("curve.csv", "summary.json", "weights.pt"):
+        assert find_runs(run / name) == ([run], [])
+    assert find_runs(tmp_path / "README.md") == ([], [tmp_path / "README.md"])
+
+
 def test_a_link_in_a_circle_ends(tmp_path):
     write_run(tmp_path / "a", [1.0])
     (tmp_path / "circle").symlink_to(tmp_path)
