@@ -8,6 +8,7 @@ python compare.py outputs/SWEEP --reference myrelu
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import shlex
 import sys
@@ -18,13 +19,20 @@ from lab.comparison import as_csv, as_json, compare, one_problem, table, termina
 from lab.curves import find_runs, notes, read_runs
 from lab.errors import UserError, explained
 
+EXAMPLES = """\
+examples:
+  python compare.py outputs/RUN outputs/OTHER_RUN
+  python compare.py outputs/SWEEP --reference myrelu --tolerance 1e-6 --plot curves.pdf
+"""
 OUTPUTS = Path("outputs")  # where train.py writes, seen from the same folder
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description="Compare recorded loss curves: the step at which each parts from a reference, "
+        description="Compare recorded loss curves: the step at which each parts from a reference,\n"
         "the largest relative difference, a table and a picture.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "paths", nargs="*", metavar="RUN_OR_FOLDER", help="default: all of outputs/"
@@ -43,7 +51,6 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--plot",
-        type=Path,
         metavar="FILE",
         help="the picture (default: comparison.png beside the runs; none with --json or --csv)",
     )
@@ -54,7 +61,10 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def tolerance(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not 0 <= value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r}: a number of at least 0")
     return value
@@ -70,6 +80,12 @@ def existing(path: str) -> Path:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = parse_arguments(arguments)
+    if options.plot is not None:
+        if not options.plot:
+            raise UserError("--plot '': the name of a file")
+        from lab.picture import format_of
+
+        format_of(Path(options.plot))
     if not options.paths and not OUTPUTS.exists():
         raise UserError(f"{OUTPUTS}: no such folder; python train.py makes a run")
     paths = [existing(path) for path in options.paths] or [OUTPUTS]
@@ -91,9 +107,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.plot or not (options.json or options.csv):
         from lab.picture import draw  # matplotlib takes a second that --json need not wait for
 
-        file = options.plot or comparison.folder / "comparison.png"
+        file = Path(options.plot or comparison.folder / "comparison.png")
         draw(comparison, file)
-        print(f"picture: {file}", file=sys.stderr)
+        print(f"picture: {os.path.relpath(file)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

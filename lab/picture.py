@@ -7,6 +7,7 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -26,17 +27,28 @@ def draw(comparison: Comparison, file: Path) -> None:
     Raises:
         UserError: matplotlib doesn't know the format, or the file can't be written.
     """
+    kind = format_of(file)
     try:
         with np.errstate(over="ignore"):  # losses near 1e308, as a diverged run has them
             figure = figure_of(comparison)
-            kind = file.suffix[1:] or "png"
             picture = io.BytesIO()
             figure.savefig(picture, format=kind, dpi=120)
             write_whole(file, picture.getvalue())
-    except ValueError as error:
-        raise UserError(f"--plot {file}: {error}") from error
     except UserError as error:
         raise UserError(f"--plot {error}") from error
+
+
+def format_of(file: Path) -> str:
+    """The format that the ending of `file` asks for; png where it has none.
+
+    Raises:
+        UserError: matplotlib doesn't know it.
+    """
+    kind = file.suffix[1:].lower() or "png"
+    known = FigureCanvasBase.get_supported_filetypes()
+    if kind not in known:
+        raise UserError(f"--plot {file}: {kind} is no format of a picture: {', '.join(known)}")
+    return kind
 
 
 def figure_of(comparison: Comparison) -> Figure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -79,8 +80,8 @@ def compare_sweep(folder: Path) -> None:
     comparison = compare(runs)
     print(table(comparison, terminal_width()), flush=True)
     draw(comparison, folder / "comparison.png")
-    print(f"picture: {folder / 'comparison.png'}")
-    print(f"see it: tensorboard --logdir {shlex.quote(str(folder))}", flush=True)
+    print(f"picture: {os.path.relpath(folder / 'comparison.png')}")
+    print(f"see it: tensorboard --logdir {shlex.quote(os.path.relpath(folder))}", flush=True)
     if any(run.status == "interrupted" for run in runs):
         raise SystemExit(130)
     if skipped or any(run.status != "finished" for run in runs):

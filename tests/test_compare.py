@@ -120,6 +120,7 @@ def test_one_damaged_run_does_not_hide_the_others(tmp_path):
         (["--reference", "none"], "--reference none: none of the runs"),
         (["--tolerance", "-1"], "a number of at least 0"),
         (["--tolerance", "nan"], "a number of at least 0"),
+        (["--tolerance", "abc"], "'abc': a number of at least 0"),
         (["--plot", "/none/a.png"], "--plot /none/a.png"),
         (["--json", "--csv"], "not allowed with"),
     ],
@@ -129,6 +130,35 @@ def test_a_mistake_is_one_message(tmp_path, option, said):
     _, err, code = run_compare(tmp_path, *option)
     assert code == 2
     assert said in err
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("", "--plot '': the name of a file\n"),
+        ("a.xyz", "--plot a.xyz: xyz is no format of a picture: "),
+    ],
+)
+def test_a_plot_that_cannot_be_is_refused_before_the_table(tmp_path, file, said):
+    write_run(tmp_path / "a", [3.0])
+    out, err, code = run_compare(tmp_path, "--plot", file)
+    assert (out, code) == ("", 2)
+    assert err.startswith(f"error: {said}")
+    assert err.count("\n") == 1
+
+
+def test_the_picture_is_named_as_seen_from_here(tmp_path, monkeypatch):
+    write_run(tmp_path / "s/a", [3.0])
+    monkeypatch.chdir(tmp_path)
+    assert run_compare("s")[1] == "picture: s/comparison.png\n"
+    assert run_compare(tmp_path / "s", "--plot", "b.pdf")[1] == "picture: b.pdf\n"
+    assert (tmp_path / "b.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_help_shows_examples():
+    out, _, code = run_compare("--help")
+    assert code == 0
+    assert out.count("  python compare.py outputs/") == 2
 
 
 def test_200_damaged_runs(tmp_path):

@@ -32,6 +32,16 @@ def end_sweep(folder):
     return 0
 
 
+def test_what_to_look_at_is_named_as_seen_from_here(tmp_path, monkeypatch, capsys):
+    write_run(tmp_path / "outputs/s/0_builtin", [3.0, 2.0])
+    monkeypatch.chdir(tmp_path)
+    end_sweep(tmp_path / "outputs/s")
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "picture: outputs/s/comparison.png",
+        "see it: tensorboard --logdir outputs/s",
+    ]
+
+
 @pytest.mark.parametrize(
     ("status", "code"),
     [("finished", 0), ("diverged", 1), ("failed", 1), ("running", 1), ("interrupted", 130)],
