@@ -24,7 +24,7 @@ import torch
 
 from lab.errors import UserError, users_lines
 from lab.gradients import Verdict, attempt, check_function
-from lab.jacobians import NO_HINT, Finding, gradients, place
+from lab.jacobians import Finding, gradients, place
 from lab.samples import Case, declared_inputs
 from lab.targets import functions_in, module_of_file
 from lab.users_code import Crash, users_code
@@ -181,7 +181,7 @@ def _grade(answer: type, right: type, mistakes: list[type], how: dict[str, Any])
     first = found[0]
     typical = [] if changed else _recognised(answer, mistakes, samples + kinks)
     if typical:
-        first = replace(first, text=first.text.removesuffix(NO_HINT).strip())
+        first = replace(first, text=first.text.removesuffix(first.hint).strip(), hint="")
     if changed or typical or len(found) > 1:
         verdict.users_lines = ""  # they are of another one
     verdict.verdict, verdict.findings = "wrong", [*typical, first]

@@ -407,11 +407,13 @@ def _edited(tensors: Sequence, before: Sequence, names: Sequence[str], who: str)
             kind = "edits grad_output" if name == "grad_output" else "edits input"
             text = (
                 f"{who} edits {name}, a tensor that it was handed: others hold the same tensor "
-                f"and now read other numbers. Work on a copy: {name}.clone(), or an operation "
-                "without the trailing underscore."
+                "and now read other numbers. "
             )
             if who == "forward":
-                text += f" If it is meant to work in place, it says so: ctx.mark_dirty({name})."
+                text += f"If it is meant to work in place, say so: ctx.mark_dirty({name}). If not: "
+            text += (
+                f"Work on a copy: {name}.clone(), or an operation without the trailing underscore."
+            )
             findings.append(Finding(kind, text))
     return findings
 

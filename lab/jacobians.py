@@ -15,7 +15,6 @@ from lab.samples import Case
 from lab.users_code import Crash, users_code
 
 RTOL = 1e-3  # gradcheck's own default
-NO_HINT = "Derive the formula of backward again, and try it at that element."
 JUMP = 1e5  # a quotient as steep as that, at a point without a derivative, is a jump
 
 
@@ -26,10 +25,12 @@ class Finding:
     Args:
         kind: two or three words, the same for the same mistake, such as "no mask".
         text: one or more sentences for a learner.
+        hint: the end of the text that names the usual cause of such numbers; may be empty.
     """
 
     kind: str
     text: str
+    hint: str = ""
 
 
 @dataclass
@@ -181,7 +182,7 @@ def explain(case: Case, needed: Sequence, where: str) -> tuple[list[Finding], li
                 f"{numeric[i][row, column]:.6g}{_of_output(case, i, row, column)}. "
                 f"Wrong are {int(wrong.any(0).sum())} of its {wrong.shape[1]} elements. {hint}"
             )
-            findings.append(Finding(kind, text))
+            findings.append(Finding(kind, text, hint))
     return findings, kinks
 
 
@@ -295,11 +296,12 @@ def _hint(
                 f"It is the gradient for {case.names[other]}: backward returns the gradients in "
                 "the order of forward's inputs."
             )
-    if (is_[wrong].abs() <= small[wrong]).all():
+    flat = (is_.abs() <= small).all(0)  # elements that move no output at all
+    if flat[wrong.any(0)].all():
         return "no mask", (
             "No mask: forward is flat there, so no gradient may pass, and backward lets it through."
         )
-    return "wrong value", NO_HINT
+    return "wrong value", "Derive the formula of backward again, and try it at that element."
 
 
 def _factor_hint(case: Case, factor: float) -> str:

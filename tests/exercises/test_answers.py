@@ -282,7 +282,11 @@ return y
 """
 BY_SIGN = "(y,) = ctx.saved_tensors\nreturn grad_output * torch.where(y > 0, 1.0, 0.1)"
 WRONG_IN_PLACE = [
-    (IN_PLACE.replace("ctx.mark_dirty(x)\n", ""), BY_SIGN, "it says so: ctx.mark_dirty(x)"),
+    (
+        IN_PLACE.replace("ctx.mark_dirty(x)\n", ""),
+        BY_SIGN,
+        "other numbers. If it is meant to work in place, say so: ctx.mark_dirty(x)",
+    ),
     (IN_PLACE.replace("mul_", "mul"), BY_SIGN, "forward computes other numbers"),
     (IN_A_NEW_TENSOR, BY_SIGN, "It is to write them into the one that it was handed"),
     ("ctx.mark_dirty(x)" + IN_A_NEW_TENSOR, BY_SIGN, "must all be outputs of the Function"),
@@ -308,6 +312,20 @@ def test_a_wrong_in_place_operation_is_told_apart(forward, backward, words, tmp_
     assert not verdict.as_declared
     assert verdict.verdict in ("wrong", "cannot run")
     assert words in " ".join(report(exercise, verdict).split())
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("softmax", "return y * (grad_output - (grad_output * y).sum())"),
+        ("softmax", "return y * (grad_output - (grad_output * y).sum(0))"),
+        ("numpy_sort", "return grad_output.gather(1, ctx.order)"),
+    ],
+)
+def test_no_guess_follows_the_sentence_on_a_typical_wrong_answer(name, answer, tmp_path):
+    _, numbers = grade(answered(name, tmp_path, answer)).findings
+    assert "backward says" in numbers.text
+    assert re.search(r"Wrong are \d+ of its \d+ elements\.$", numbers.text)
 
 
 def test_every_exercise_has_three_wrong_answers_here():

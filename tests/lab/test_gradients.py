@@ -171,6 +171,11 @@ WRONG = {
         "does not depend on grad_output",
     ),
     "no mask": (function(RELU, lambda ctx, g: g), "no mask", "forward is flat there"),
+    "zeros of a Jacobian that is not diagonal": (
+        function(saved(lambda x: x.cumsum(1)), lambda ctx, g: g.sum(1, True).expand_as(g)),
+        "wrong value",
+        "Derive the formula",
+    ),
     "clipped": (
         square(lambda ctx, g: 2 * x_of(ctx) * g.clamp(-1, 1)),
         "used twice",
