@@ -247,6 +247,8 @@ def test_a_kill_at_any_moment_leaves_a_run_that_can_be_read(tmp_path):
     read, lost = [], []
     for i in range(TRIES):
         with typed(*arguments, cwd=tmp_path / f"{i}") as run:
+            if i % 2:  # else, on a slow machine, none might come to train
+                run.wait_for((run.folder / "calls").exists)
             run.process.join(chance.uniform(0.1, 0.6))
             run.signal(signal.SIGKILL)
             assert run.wait() == -signal.SIGKILL
@@ -264,7 +266,7 @@ def test_a_kill_at_any_moment_leaves_a_run_that_can_be_read(tmp_path):
                 lost.append(calls - 1 - len(told.steps))  # the lab itself calls it once
     print(f"{TRIES} kills, {len(read)} in training: {sum(read)} steps read", end=", ")
     print(f"at most {max(lost)} lost at a time")
-    assert len(read) > TRIES / 3
+    assert len(read) >= TRIES // 2
     assert sum(read) > sum(lost)
 
 

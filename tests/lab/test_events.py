@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import struct
 from pathlib import Path
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.compat.proto.event_pb2 import Event
 
 from lab.events import EventFile, cut_events
 
@@ -23,6 +25,18 @@ def folder(tmp_path: Path) -> Path:
     events.flush()
     events.close()
     return tmp_path
+
+
+def losses_before(content: bytes, end: int) -> int:
+    """How many losses of the first 30 are whole before a byte, by the layout of TensorFlow."""
+    count = start = 0
+    while start < len(content):
+        (length,) = struct.unpack_from("<Q", content, start)
+        event = Event.FromString(content[start + 12 : start + 12 + length])
+        start += 12 + length + 4
+        if start <= end and event.step < 30:
+            count += any(value.tag == "loss" for value in event.summary.value)
+    return count
 
 
 def points(folder: Path, tag: str = "loss") -> list[tuple[int, float]]:
@@ -55,5 +69,5 @@ def test_of_200_damaged_files_what_is_before_the_damage_is_kept(folder):
             content[at] ^= 1 << chance.randrange(8)
         file.write_bytes(content)
         kept = cut_events(folder, before_step=30, log_every=1)
-        assert kept == set(range(len(kept)))
+        assert kept == set(range(losses_before(whole, at)))
         assert points(folder) == [(step, step / 4) for step in range(len(kept))]

@@ -169,3 +169,44 @@ def test_a_closed_run_holds_no_file_and_no_memory(run_in):
     run = weakref.ref(run_in("steps=2", folder="second"))
     assert sorted(os.listdir("/proc/self/fd")) == open_files
     assert run() is None  # without help of the garbage collector
+
+
+class OnAccelerator:
+    """A loss that lies elsewhere: looked at, it counts a read."""
+
+    is_cpu = False
+
+    def __init__(self, value: float):
+        self.value = value
+
+    def detach(self) -> torch.Tensor:
+        return torch.tensor(self.value)
+
+    def item(self) -> float:
+        raise AssertionError("a step waits for the host")
+
+
+def test_losses_on_an_accelerator_are_read_together(tmp_path, monkeypatch):
+    reads = []
+    stack = torch.stack
+    monkeypatch.setattr(torch, "stack", lambda tensors: reads.append(tensors) or stack(tensors))
+    with new_run(tmp_path / "run", "steps=100", "flush_seconds=1000") as run:
+        for step in run.steps():
+            run.record(step, OnAccelerator(step / 4))
+    assert [len(tensors) for tensors in reads] == [100]
+    assert read_run(run.folder).losses.tolist() == [step / 4 for step in range(100)]
+
+
+def test_a_loss_that_diverged_on_an_accelerator_ends_the_curve_where_it_did(tmp_path):
+    run = new_run(tmp_path / "run", "steps=20", "flush_seconds=1000")
+
+    def diverge() -> None:
+        with run:
+            for step in run.steps():
+                run.record(step, OnAccelerator(math.inf if step >= 7 else 1.0))
+
+    with pytest.raises(Diverged, match="the loss at step 7 is inf"):
+        diverge()
+    told = read_run(run.folder)
+    assert told.steps.tolist() == list(range(8))
+    assert (told.status, run.summary["steps"]) == ("diverged", 7)
