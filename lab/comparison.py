@@ -293,14 +293,13 @@ def table(comparison: Comparison, width: int | None = None) -> str:
         room = max(width - _width(rest) - 2, 12)
         if max(map(len, shown)) > room:
             shown, columns["name"] = cut_apart(rows, room)
-    lines = [f"every run: {', '.join(f'{k} {v}' for k, v in above.items())}"] if above else []
-    lines += _lines(columns)
+    shared = f"every run: {', '.join(f'{k} {v}' for k, v in above.items())}" if above else ""
+    lines = _wrapped(shared, width) + _lines(columns)
     if comparison.tolerance:
         lines.append(f"equal: a relative difference of at most {comparison.tolerance:g}")
     for name, row in zip(shown, rows, strict=True):
         if row.run.error:
-            line = f"{name}: {row.run.error}"
-            lines += textwrap.wrap(line, width, subsequent_indent="  ") if width else [line]
+            lines += _wrapped(f"{name}: {row.run.error}", width)
     return "\n".join(line if width is None else _cut(line, width) for line in lines)
 
 
@@ -343,6 +342,10 @@ def cut_apart(rows: Sequence[Row], room: int) -> tuple[list[str], list[str]]:
             if len(set(cut)) == len(rows):
                 return whole, cut
     return numbered, [_cut(text, room) for text in numbered]
+
+
+def _wrapped(line: str, width: int | None) -> list[str]:
+    return textwrap.wrap(line, width or sys.maxsize, subsequent_indent="  ")
 
 
 def _cut(line: str, width: int, head: float = 1.0) -> str:

@@ -240,6 +240,15 @@ def test_no_two_runs_look_alike_when_cut(run, name, function):
     assert len(set(texts)) == len(texts)
 
 
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_what_all_runs_share_is_said_whole(run, width):
+    runs = [run(f"{i}_{'x' * 60}", lr=i, optimizer="an_optimizer", seed=i % 2) for i in range(3)]
+    above, _ = table(compare(runs), width).split("\nname")
+    assert max(map(len, above.splitlines())) <= width
+    assert " ".join(above.split()).startswith("every run: optimizer an_optimizer, device cpu")
+    assert " ".join(above.split()).endswith("first loss 3, function myrelu")
+
+
 def test_json_and_csv_keep_every_digit(run):
     a = run("a", [0.1 + 0.2, 1e-300])
     b = run("b", [0.3, NAN], status="diverged")
