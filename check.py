@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
         raise UserError("device=mps: it has no float64, which the check needs; use cpu or cuda")
     how = {"device": str(device), "seed": options.seed, "eps": options.eps, "atol": options.atol}
     sys.path.insert(1, os.getcwd())  # a Function of your own, in the folder you stand in
-    exercises = find_exercises(options.target) if options.target else []
+    exercises = [] if options.target is None else find_exercises(options.target)
     if exercises:
         verdicts = _exercises(exercises, options, how)
     elif options.hint or options.watch:
@@ -53,13 +53,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _functions(options: argparse.Namespace, how: dict[str, Any]) -> list[Verdict]:
-    if options.target:
-        verdicts = _checked(options.target, partial(find_functions, options.target), how)
-    else:
+    if options.target is None:
         verdicts = _every_verdict(how)
+    else:
+        verdicts = _checked(options.target, partial(find_functions, options.target), how)
     if options.json:
         return _print_json(verdicts)
-    return _print_reports(verdicts) if options.target else _print_table(verdicts)
+    return _print_table(verdicts) if options.target is None else _print_reports(verdicts)
 
 
 def _exercises(

@@ -125,8 +125,8 @@ def find_exercises(target: str) -> list[Exercise]:
     if not found:
         names = [exercise.name for exercise in course]
         close = difflib.get_close_matches(name, names, n=1)
-        question = f" Did you mean {close[0]}?" if close else ""
-        raise UserError(f"{target}: no such exercise.{question} Choices: {', '.join(names)}")
+        said = f"Did you mean {close[0]}?" if close else f"Choices: {', '.join(names)}"
+        raise UserError(f"{target}: no such exercise. {said}")
     return found
 
 

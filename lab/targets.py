@@ -17,6 +17,7 @@ import torch
 from lab.errors import UserError
 
 HOME = Path(__file__).parent.parent
+_ALLOWED = "a Function's name, a dotted path such as my_module.Swish, or a .py file"
 
 
 def find_functions(target: str) -> list[Any]:
@@ -33,6 +34,8 @@ def find_functions(target: str) -> list[Any]:
     >>> find_functions("MyReLU")
     [<class 'functions.myrelu.MyReLU'>]
     """
+    if not target:
+        raise UserError(f"'': {_ALLOWED}")
     if target.endswith(".py"):
         return _all_in(module_of_file(Path(target)), target)
     if "." not in target:
@@ -105,9 +108,7 @@ def _import(target: str) -> tuple[ModuleType, list[str]]:
     """The longest prefix that is a module, and the names that remain."""
     parts = target.split(".")
     if not all(part.isidentifier() for part in parts):
-        raise UserError(
-            f"{target}: a Function's name, a dotted path such as my_module.Swish, or a .py file"
-        )
+        raise UserError(f"{target}: {_ALLOWED}")
     module, rest = None, parts
     for count in range(1, len(parts) + 1):
         name = ".".join(parts[:count])
@@ -132,5 +133,6 @@ def _all_in(module: ModuleType, target: str) -> list[type]:
 def _choices(name: str, choices: Any) -> str:
     close = difflib.get_close_matches(name.lower(), [choice.lower() for choice in choices], n=1)
     meant = [choice for choice in choices if choice.lower() in close]
-    question = f" Did you mean {meant[0]}?" if meant else ""
-    return question + (f" Choices: {', '.join(sorted(choices))}" if choices else "")
+    if meant:
+        return f" Did you mean {meant[0]}?"
+    return f" Choices: {', '.join(sorted(choices))}" if choices else ""

@@ -90,7 +90,7 @@ def test_an_unknown_name_is_one_line_with_a_guess(tmp_path):
     done = run("MyRelu", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
-    assert line.startswith("error: MyRelu: no such Function. Did you mean MyReLU? Choices: ")
+    assert line == "error: MyRelu: no such Function. Did you mean MyReLU?"
 
 
 # ---- What the verdicts come to ------------------------------------------------------------------
@@ -224,7 +224,9 @@ def test_a_file_may_lie_anywhere_and_import_its_neighbour(folder, capsys):
     ("target", "message"),
     [
         ("Swisch", "no such Function. Choices:"),
+        ("", "a Function's name, a dotted path"),
         ("signste", "Did you mean SignSTE?"),
+        ("template", "no such Function. Did you mean Template?"),
         ("functions.linear.LinearFunktion", "Did you mean LinearFunction?"),
         ("functions.myrelu.MyReLU.nothing", "no nothing in"),
         ("no_such_module.Swish", "there is no module no_such_module here or installed"),
@@ -237,8 +239,15 @@ def test_a_file_may_lie_anywhere_and_import_its_neighbour(folder, capsys):
 def test_what_is_no_target_is_explained(target, message):
     with pytest.raises(UserError) as caught:
         find_functions(target)
-    assert message in str(caught.value)
-    assert str(caught.value).startswith(target)
+    told = str(caught.value)
+    assert message in told
+    assert told.startswith(target or "''")
+    assert not ("Did you mean" in told and "Choices:" in told)
+
+
+def test_an_empty_target_is_refused_and_not_taken_for_all():
+    with pytest.raises(UserError, match="'': a Function's name"):
+        check.main([""])
 
 
 def test_a_missing_import_inside_the_users_module_is_the_error_that_is_shown(folder, capsys):

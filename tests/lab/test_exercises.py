@@ -71,7 +71,7 @@ def test_names_of_all_and_of_none():
     assert find_exercises("exercises") == find_exercises("exercises/") == every_exercise()
     for target in ("MyReLU", "my_module.Swish", "relu.py", "exercises.solutions.e03_relu.ReLU"):
         assert find_exercises(target) == []
-    with pytest.raises(UserError, match="Did you mean relu"):
+    with pytest.raises(UserError, match=r"no such exercise\. Did you mean relu\?$"):
         find_exercises("exercises.rleu")
 
 
