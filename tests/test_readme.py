@@ -73,7 +73,7 @@ def test_every_choice_named_exists():
 
 
 def test_every_link_leads_somewhere():
-    for path in ("README.md", "lessons.md", "outputs/README.md", "docs/sweeps.md"):
+    for path in ("README.md", "lessons.md", "outputs/README.md", "exercises/README.md"):
         file = HOME / path
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", file.read_text()):
             assert (file.parent / target).exists(), f"{path}: {target}"
