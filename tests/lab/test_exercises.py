@@ -1,7 +1,6 @@
 """The list, the hint, the watch, and the command line of the exercises, in a copy of them."""
 
 import contextlib
-import doctest
 import io
 import json
 import os
@@ -15,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import check
-from lab import errors, exercises, users_code
+from lab import exercises
 from lab.errors import UserError
 from lab.exercises import every_exercise, find_exercises, watch
 
@@ -43,11 +42,6 @@ def wrong(course):
         .read_text()
         .replace("raise NotImplementedError", "return 2 * grad_output")
     )
-
-
-@pytest.mark.parametrize("module", [exercises, errors, users_code], ids=lambda it: it.__name__)
-def test_doctests(module):
-    assert doctest.testmod(module).failed == 0
 
 
 @pytest.mark.parametrize(
