@@ -30,6 +30,7 @@ from lab.devices import pick_device
 from lab.errors import UserError, explained, user_traceback
 from lab.exercises import Exercise, find_exercises, grade, print_hint, print_overview, report, watch
 from lab.gradients import Finding, Verdict, attempt, check_function
+from lab.jsonable import jsonable
 from lab.targets import find_functions, functions_in, module_names
 from lab.users_code import Crash
 
@@ -144,7 +145,8 @@ def _checked(name: str, find: Callable[[], list[Any]], how: dict[str, Any]) -> I
 def _print_json(verdicts: Iterable[Verdict]) -> list[Verdict]:
     with redirect_stdout(sys.stderr):  # where the code under check prints, too
         verdicts = list(verdicts)
-    print(json.dumps([_jsonable(verdict) for verdict in verdicts], indent=2))
+    records = [{**asdict(verdict), "as_declared": verdict.as_declared} for verdict in verdicts]
+    print(json.dumps(jsonable(records), indent=2))
     return verdicts
 
 
@@ -182,21 +184,6 @@ def _print_table(verdicts: Iterator[Verdict]) -> list[Verdict]:
         if verdict.users_lines:
             print(textwrap.indent(verdict.users_lines.rstrip(), "    "))
     return shown
-
-
-def _jsonable(verdict: Verdict) -> dict[str, Any]:
-    """JSON knows no infinity and no NaN: they become the strings "inf", "-inf" and "nan"."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: plain(inner) for key, inner in value.items()}
-        if isinstance(value, list):
-            return [plain(inner) for inner in value]
-        if isinstance(value, float) and not math.isfinite(value):
-            return str(value)
-        return value
-
-    return plain({**asdict(verdict), "as_declared": verdict.as_declared})
 
 
 if __name__ == "__main__":

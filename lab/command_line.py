@@ -56,9 +56,8 @@ def check_choices(arguments: Sequence[str]) -> None:
         names = value.split(",") if sweeps and "(" not in value else [value]
         for name in names:
             # In a sweep Hydra also takes functions of its own: glob(*), choice(a,b).
-            if not re.fullmatch(r"[A-Za-z_][\w.-]*" + (r"|\w+\(.*\)" if sweeps else ""), name):
-                raise UserError(no_such_choice(key, name))
-            if name == "null":
+            word = r"[A-Za-z_][\w.-]*" + (r"|\w+\(.*\)" if sweeps else "")
+            if name == "null" or not re.fullmatch(word, name):
                 raise UserError(no_such_choice(key, name))
 
 

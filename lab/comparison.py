@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import os
 import shutil
 import sys
@@ -20,6 +19,7 @@ import numpy as np
 
 from lab.curves import RecordedRun, Skipped
 from lab.errors import UserError
+from lab.jsonable import jsonable
 
 SAID_BARE = ("function", "optimizer", "model", "data", "device", "dtype")
 # Which choices bring the keys of a section of the config with them.
@@ -398,7 +398,7 @@ def _largest(row: Row, comparison: Comparison) -> str:
 
 def as_records(comparison: Comparison) -> list[dict[str, Any]]:
     """One flat dict a run; numbers that are not finite as the texts "nan", "inf", "-inf"."""
-    return [
+    records = [
         {
             "name": row.name,
             "label": row.label,
@@ -409,22 +409,19 @@ def as_records(comparison: Comparison) -> list[dict[str, Any]]:
             "seed": row.run.seed,
             "steps": len(row.run.steps),
             "status": _status(row.run),
-            "first_loss": _plain(row.run.first_loss),
-            "final_loss": _plain(row.run.final_loss),
-            "test_accuracy": _plain(row.run.test_accuracy),
-            "steps_per_second": _plain(row.run.steps_per_second),
+            "first_loss": row.run.first_loss,
+            "final_loss": row.run.final_loss,
+            "test_accuracy": row.run.test_accuracy,
+            "steps_per_second": row.run.steps_per_second,
             "reference": row is comparison.reference,
             "not_comparable": row.difference.not_comparable,
             "parts_at": row.difference.parts_at,
-            "largest_difference": _plain(row.difference.largest),
+            "largest_difference": row.difference.largest,
             "largest_at": row.difference.largest_at,
         }
         for row in comparison.rows
     ]
-
-
-def _plain(number: float | None) -> float | str | None:
-    return number if number is None or math.isfinite(number) else str(number)
+    return jsonable(records)
 
 
 def as_json(comparison: Comparison, skipped: Sequence[Skipped]) -> str:

@@ -7,7 +7,6 @@ import functools
 import math
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,10 +16,11 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from torch import Tensor, nn
 
-from lab.devices import pick_device
+from lab import HOME
+from lab.devices import ALLOWED, pick_device
 from lab.errors import UserError, users_lines
 
-CONF = Path(__file__).parent.parent / "conf"
+CONF = HOME / "conf"
 GROUPS = ("function", "model", "data", "optimizer")
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 MOST_ELEMENTS = 10**9  # of one tensor: 4 GB in float32
@@ -52,7 +52,7 @@ def _one_of(*allowed: Any) -> tuple[Callable[[Any], bool], str]:
 RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "steps": _whole(1, 10**9),
     "seed": _whole(0, 2**63 - 1),
-    "device": (lambda value: isinstance(value, str), "cpu, cuda, cuda:N, mps or auto"),
+    "device": (lambda value: isinstance(value, str), ALLOWED),
     "dtype": _one_of(*DTYPES),
     "compile": _one_of(True, False),
     "log_every": _whole(1, 10**9),

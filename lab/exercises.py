@@ -22,6 +22,7 @@ from typing import Any
 
 import torch
 
+from lab import HOME
 from lab.errors import UserError, users_lines
 from lab.gradients import Verdict, attempt, check_function
 from lab.jacobians import Finding, gradients, place
@@ -29,7 +30,6 @@ from lab.samples import Case, declared_inputs
 from lab.targets import functions_in, module_of_file
 from lab.users_code import Crash, users_code
 
-HOME = Path(__file__).parent.parent
 FOLDER = HOME / "exercises"
 DECLARATIONS = ("sample_inputs", "kink_inputs", "surrogate", "mistake")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import zlib
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ import torch
 from lab.curves import CURVE, HEADER, SUMMARY, Damaged, read_run, summary_crc32
 from lab.errors import UserError, one_line
 from lab.files import write_whole
+from lab.jsonable import jsonable
 
 
 def refuse_used_folder(folder: Path) -> None:
@@ -76,7 +76,7 @@ def write_summary(folder: Path, summary: dict[str, Any]) -> None:
     Raises:
         UserError: no space; the old one is still there.
     """
-    summary = {key: _plain(value) for key, value in summary.items()}
+    summary = jsonable(summary)
     summary["summary_crc32"] = summary_crc32(summary)
     write_whole(folder / SUMMARY, (json.dumps(summary, indent=2) + "\n").encode())
 
@@ -111,8 +111,3 @@ def points_before(first_step: int, folder: Path, log_every: int) -> list[tuple[i
             "reach that far"
         )
     return [(step, losses[step]) for step in beats]
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no nan and no inf."""
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

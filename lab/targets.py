@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 
+from lab import HOME
 from lab.errors import UserError
 
-HOME = Path(__file__).parent.parent
 _ALLOWED = "a Function's name, a dotted path such as my_module.Swish, or a .py file"
 
 

@@ -9,6 +9,11 @@ from pathlib import Path
 import torch
 
 
+def faulty(function: str) -> str:
+    """The override that puts one of them between the layers."""
+    return f"function.activation._target_=tests.faulty.{function}.apply"
+
+
 class MaskedReLU(torch.autograd.Function):
     """The one without a fault, that the others change."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,6 +37,16 @@ def write_run(folder: Path, losses: Sequence[float], **changes: Any) -> Path:
     summary["summary_crc32"] = summary_crc32(summary)
     (folder / "summary.json").write_text(json.dumps(summary, indent=1))
     return folder
+
+
+def damaged(content: bytes, chance: random.Random) -> tuple[bytes, int]:
+    """The content cut short, or with one bit changed; and where."""
+    at = chance.randrange(len(content))
+    if chance.random() < 0.5:
+        return content[:at], at
+    changed = bytearray(content)
+    changed[at] ^= 1 << chance.randrange(8)
+    return bytes(changed), at
 
 
 def plain(loss: float) -> float | str:

@@ -21,16 +21,14 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 import compare
 from lab.curves import RecordedRun, read_run
+from tests.faulty import faulty
+from tests.recorded import damaged
 from tests.typed import Typed, typed, wait_for
 
 FOR_EVER = "steps=1000000000"
 SMALL = ("data.features=5", "model.hidden=4")
 TRIES = int(os.environ.get("TRIES", "15"))  # of a kill or a Ctrl-C at a random moment
 OFTEN = "flush_seconds=0.01"
-
-
-def faulty(function: str) -> str:
-    return f"function.activation._target_=tests.faulty.{function}.apply"
 
 
 def the_run(cwd: Path) -> Path:
@@ -518,27 +516,21 @@ def test_200_damaged_copies_of_real_runs(tmp_path, finished):
         run.wait()
     truth = {folder.name: read_run(folder) for folder in whole.iterdir()}
 
-    damaged = tmp_path / "damaged"
-    shutil.copytree(whole / "finished", damaged / "200_finished")
+    copies = tmp_path / "damaged"
+    shutil.copytree(whole / "finished", copies / "200_finished")
     for i in range(200):
-        folder = damaged / f"{i}_{chance.choice(list(truth))}"
+        folder = copies / f"{i}_{chance.choice(list(truth))}"
         shutil.copytree(whole / folder.name.partition("_")[2], folder)
         file = folder / chance.choice(["summary.json", "curve.csv"])
-        content = bytearray(file.read_bytes())
-        at = chance.randrange(len(content))
-        if chance.random() < 0.5:
-            del content[at:]
-        else:
-            content[at] ^= 1 << chance.randrange(8)
-        file.write_bytes(content)
+        file.write_bytes(damaged(file.read_bytes(), chance)[0])
 
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        compare.main([str(damaged), "--json"])
+        compare.main([str(copies), "--json"])
     used = {run["name"] for run in json.loads(out.getvalue())["runs"]}
     print(f"{len(used) - 1} used, {201 - len(used)} named and left out")
     assert "200_finished" in used
-    for folder in damaged.iterdir():
+    for folder in copies.iterdir():
         if folder.name not in used:
             assert f"skipped {folder}: " in err.getvalue()
             continue

@@ -11,6 +11,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.compat.proto.event_pb2 import Event
 
 from lab.events import EventFile, cut_events
+from tests.recorded import damaged
 
 
 @pytest.fixture
@@ -61,12 +62,7 @@ def test_of_200_damaged_files_what_is_before_the_damage_is_kept(folder):
     whole = file.read_bytes()
     chance = random.Random(0)
     for _ in range(200):
-        content = bytearray(whole)
-        at = chance.randrange(len(content))
-        if chance.random() < 0.5:
-            del content[at:]
-        else:
-            content[at] ^= 1 << chance.randrange(8)
+        content, at = damaged(whole, chance)
         file.write_bytes(content)
         kept = cut_events(folder, before_step=30, log_every=1)
         assert kept == set(range(losses_before(whole, at)))

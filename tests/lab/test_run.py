@@ -21,10 +21,7 @@ from lab.curves import read_run
 from lab.errors import UserError
 from lab.run import Diverged, Run
 from lab.run_folder import new_summary, points_before
-
-
-def faulty(function: str) -> str:
-    return f"function.activation._target_=tests.faulty.{function}.apply"
+from tests.faulty import faulty
 
 
 def new_run(folder: Path, *overrides: str) -> Run:

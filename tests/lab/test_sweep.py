@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import warnings
-from pathlib import Path
 
 import pytest
+from conftest import HOME, command
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
@@ -16,8 +13,6 @@ from lab.curves import read_run, read_runs
 from lab.names import register_resolvers
 from lab.sweep import CompareRuns
 from tests.recorded import write_run
-
-ROOT = Path(__file__).parents[2]
 
 
 def end_sweep(folder):
@@ -68,36 +63,28 @@ def test_a_sweep_without_any_run_is_an_error(tmp_path, capsys):
     assert "no job of the sweep left a run" in capsys.readouterr().err
 
 
-EXPERIMENTS = sorted(path.stem for path in (ROOT / "conf/experiment").glob("*.yaml"))
+EXPERIMENTS = sorted(path.stem for path in (HOME / "conf/experiment").glob("*.yaml"))
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_job_of_an_experiment_can_be_composed(name):
     register_resolvers()
-    with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+    with initialize_config_dir(str(HOME / "conf"), version_base="1.3"):
         chosen = [f"experiment={name}"]
         params = compose("config", chosen, return_hydra_config=True).hydra.sweeper.params or {}
         for key, values in params.items():
             for value in values.split(","):
                 config = compose("config", [*chosen, f"{key}={value}"])
                 assert OmegaConf.select(config, key) is not None
-    first_lines = (ROOT / f"conf/experiment/{name}.yaml").read_text().splitlines()[1:4]
+    first_lines = (HOME / f"conf/experiment/{name}.yaml").read_text().splitlines()[1:4]
     assert any(line.startswith("#") and line.endswith("?") for line in first_lines)
-
-
-def train(*overrides):
-    return subprocess.run(
-        [sys.executable, ROOT / "train.py", *overrides],
-        cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
     """The losses of a run that is no job of a sweep."""
     folder = tmp_path_factory.mktemp("alone") / "run"
-    result = train(f"hydra.run.dir={folder}", "steps=20")
+    result = command("train.py", f"hydra.run.dir={folder}", "steps=20", cwd=HOME)
     assert result.returncode == 0, result.stderr
     return read_run(folder).losses.tolist()
 
@@ -106,9 +93,9 @@ def alone(tmp_path_factory):
 def test_a_sweep_ends_the_same_under_every_launcher(tmp_path, alone, launcher):
     folder = tmp_path / "sweep"
     # the command line takes the place of the experiment's own functions; the first lr diverges
-    result = train(
-        f"hydra.sweep.dir={folder}", "experiment=official", "function=myrelu",
-        "optimizer.lr=1,1e-6", "steps=20", f"hydra/launcher={launcher}",
+    result = command(
+        "train.py", f"hydra.sweep.dir={folder}", "experiment=official", "function=myrelu",
+        "optimizer.lr=1,1e-6", "steps=20", f"hydra/launcher={launcher}", cwd=HOME,
     )  # fmt: skip
     assert result.returncode == 1, result.stderr
     assert "Traceback" not in result.stderr
