@@ -26,13 +26,21 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from lab.checking.check import Finding, Verdict, attempt, check_function
+from lab.checking.targets import find_functions, functions_in, module_names
+from lab.checking.users_code import Crash
+from lab.course.exercises import (
+    Exercise,
+    find_exercises,
+    grade,
+    print_hint,
+    print_overview,
+    report,
+    watch,
+)
 from lab.devices import pick_device
 from lab.errors import UserError, explained, user_traceback
-from lab.exercises import Exercise, find_exercises, grade, print_hint, print_overview, report, watch
-from lab.gradients import Finding, Verdict, attempt, check_function
 from lab.jsonable import jsonable
-from lab.targets import find_functions, functions_in, module_names
-from lab.users_code import Crash
 
 
 def main(arguments: list[str] | None = None) -> int:

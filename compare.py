@@ -15,9 +15,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.comparison import as_csv, as_json, compare, one_problem, table, terminal_width
-from lab.curves import find_runs, notes, read_runs
+from lab.comparing.comparison import as_csv, as_json, compare, one_problem, table, terminal_width
 from lab.errors import UserError, explained
+from lab.recording.curves import find_runs, notes, read_runs
 
 EXAMPLES = """\
 examples:
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.plot is not None:
         if not options.plot:
             raise UserError("--plot '': the name of a file")
-        from lab.picture import format_of
+        from lab.comparing.picture import format_of
 
         format_of(Path(options.plot))
     if not options.paths and not OUTPUTS.exists():
@@ -105,7 +105,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if folder := one_problem(comparison):
             print(f"compare one folder: python compare.py {shlex.quote(str(folder))}", flush=True)
     if options.plot or not (options.json or options.csv):
-        from lab.picture import draw  # matplotlib takes a second that --json need not wait for
+        from lab.comparing.picture import (
+            draw,  # matplotlib takes a second that --json need not wait for
+        )
 
         file = Path(options.plot or comparison.folder / "comparison.png")
         draw(comparison, file)

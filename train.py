@@ -30,15 +30,15 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from datasets import Data
-from lab.checkpoint import load_checkpoint, restore, resumed_config
-from lab.command_line import check_choices, composed
-from lab.config import DTYPES, build, check_function, checked
+from lab.composing.command_line import check_choices, composed
+from lab.composing.config import DTYPES, build, check_function, checked
+from lab.composing.names import quoted, register_resolvers
+from lab.composing.sweep import sweep_job
 from lab.devices import pick_device
 from lab.errors import explained
-from lab.names import quoted, register_resolvers
-from lab.run import Run
-from lab.run_folder import leaving_no_trace, new_summary
-from lab.sweep import sweep_job
+from lab.recording.checkpoint import load_checkpoint, restore, resumed_config
+from lab.recording.run import Run
+from lab.recording.run_folder import leaving_no_trace, new_summary
 
 log = logging.getLogger(__name__)
 register_resolvers()
@@ -48,15 +48,15 @@ def train(summary: dict[str, Any], folder: Path, checkpoint: dict[str, Any] | No
     """Train one network and leave its run in `folder`.
 
     Args:
-        summary: from `lab.run_folder.new_summary`, the config in it; kept up to date and written.
+        summary: from `lab.recording.run_folder.new_summary`, with the config; kept up to date.
         folder: the run folder; it exists.
-        checkpoint: from `lab.checkpoint.load_checkpoint`, to go on from there.
+        checkpoint: from `lab.recording.checkpoint.load_checkpoint`, to go on from there.
 
     Returns:
         The closed run: its `summary` says how it went, its `signal` whether it was stopped.
 
     Raises:
-        UserError: a part can't be made, or the loss is not finite (`lab.run.Diverged`).
+        UserError: a part can't be made, or the loss is not finite (`lab.recording.run.Diverged`).
     """
     # Each part is a file in conf/. The seed comes first: x, y, w1 and w2 are drawn in this order,
     # on the CPU, and only then moved, so that every choice starts from the same numbers.

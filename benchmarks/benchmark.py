@@ -33,8 +33,8 @@ HOME = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HOME))
 
 from benchmarks import plain  # noqa: E402
-from lab.config import checked  # noqa: E402
-from lab.run_folder import new_summary  # noqa: E402
+from lab.composing.config import checked  # noqa: E402
+from lab.recording.run_folder import new_summary  # noqa: E402
 from train import train  # noqa: E402
 
 Sizes = tuple[int, int, int, int]  # samples, features, hidden units, targets

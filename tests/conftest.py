@@ -15,9 +15,9 @@ from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf
 
 import train
-from lab.config import checked
-from lab.run import Run
-from lab.run_folder import new_summary
+from lab.composing.config import checked
+from lab.recording.run import Run
+from lab.recording.run_folder import new_summary
 
 HOME = Path(__file__).parent.parent
 # The same bits in every process, and no two processes that fight for the same cores.

@@ -1,4 +1,4 @@
-"""Run folders written by hand, in the format of lab/run.py, for tests of what reads them."""
+"""Run folders written by hand, in the format of lab/recording, for tests of what reads them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lab.curves import summary_crc32
+from lab.recording.curves import summary_crc32
 
 
 def write_run(folder: Path, losses: Sequence[float], **changes: Any) -> Path:

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import check
+from lab.checking.targets import find_functions
 from lab.errors import UserError
-from lab.targets import find_functions
 
 HOME = Path(__file__).parent.parent
 SWISH = """

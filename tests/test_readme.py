@@ -8,7 +8,7 @@ import shutil
 import pytest
 from conftest import HOME, command, composed
 
-from lab.config import checked
+from lab.composing.config import checked
 
 README = (HOME / "README.md").read_text()
 

@@ -20,7 +20,7 @@ from conftest import HOME, THREADS
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import compare
-from lab.curves import RecordedRun, read_run
+from lab.recording.curves import RecordedRun, read_run
 from tests.faulty import faulty
 from tests.recorded import damaged
 from tests.typed import Typed, typed, wait_for

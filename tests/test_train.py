@@ -16,8 +16,8 @@ from conftest import HOME, command, composed
 from omegaconf import OmegaConf
 
 from benchmarks import plain
-from lab.checkpoint import load_checkpoint
-from lab.config import checked
+from lab.composing.config import checked
+from lab.recording.checkpoint import load_checkpoint
 
 OPTIMIZERS = sorted(path.stem for path in (HOME / "conf/optimizer").glob("*.yaml"))
 # Those of the network itself; the others come with the lessons and may fail on purpose.

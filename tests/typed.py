@@ -26,7 +26,7 @@ HOME = Path(__file__).parent.parent
 DEADLINE_SECONDS = 60
 
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["train", "lab.picture", "tests.typed"])
+_processes.set_forkserver_preload(["train", "lab.comparing.picture", "tests.typed"])
 
 
 def wait_for(seen: Callable[[], bool], alive: Callable[[], bool]) -> None:

@@ -5,7 +5,7 @@ import textwrap
 
 import pytest
 
-from lab.exercises import Exercise, every_exercise, find_exercises, grade, report
+from lab.course.exercises import Exercise, every_exercise, find_exercises, grade, report
 
 COURSE = {exercise.name: exercise for exercise in every_exercise()}
 PLACE = re.compile(r" *raise NotImplementedError .*\n")

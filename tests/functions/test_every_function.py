@@ -7,8 +7,8 @@ import pytest
 import torch
 
 import functions
-from lab.gradients import check_function
-from lab.targets import functions_in, module_names
+from lab.checking.check import check_function
+from lab.checking.targets import functions_in, module_names
 
 MODULES = [importlib.import_module(name) for name in module_names()]
 FUNCTIONS = [function for module in MODULES for function in functions_in(module)]

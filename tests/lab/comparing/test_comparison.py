@@ -9,10 +9,18 @@ import math
 import numpy as np
 import pytest
 
-from lab.comparison import as_csv, as_json, compare, difference, labels, one_problem, table
-from lab.curves import read_run
+from lab.comparing.comparison import (
+    as_csv,
+    as_json,
+    compare,
+    difference,
+    labels,
+    one_problem,
+    table,
+)
+from lab.comparing.picture import FEW, NAMED_RUNS, draw, figure_of
 from lab.errors import UserError
-from lab.picture import FEW, NAMED_RUNS, draw, figure_of
+from lab.recording.curves import read_run
 from tests.recorded import write_run
 
 INF, NAN = math.inf, math.nan

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from lab.config import shown
+from lab.composing.config import shown
 from lab.errors import UserError
 from lab.files import write_whole
 

@@ -10,7 +10,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.compat.proto.event_pb2 import Event
 
-from lab.events import EventFile, cut_events
+from lab.recording.events import EventFile, cut_events
 from tests.recorded import damaged
 
 

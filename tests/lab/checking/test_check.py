@@ -5,8 +5,8 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from functions import BlackBox, LinearFunction, MyReLU, NumpySoftplus, SignSTE, SumSqrt, mistakes
-from lab import gradients
-from lab.gradients import check_function
+from lab.checking import check as gradients
+from lab.checking.check import check_function
 
 Function = torch.autograd.Function
 
@@ -570,7 +570,7 @@ def test_a_crash_shows_the_users_line_and_none_of_ours():
     assert (verdict.verdict, verdict.kinds) == ("cannot run", ["crash"])
     assert "NameError" in verdict.findings[0].text
     first = verdict.users_lines.splitlines()[1]
-    assert "test_gradients.py" in first
+    assert "test_check.py" in first
     assert "lab/" not in verdict.users_lines.replace("tests/lab/", "")
 
 

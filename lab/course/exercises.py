@@ -2,8 +2,8 @@
 
 The learner's file holds the task, forward, and an empty backward. Its solution, of the same name in
 exercises/solutions/, holds all that grading needs: the right answer, `HINT`, on the class the
-declarations of `lab.gradients` (samples, kinks, surrogate), and below it, as subclasses, typical
-wrong answers, each with the sentence for the learner who gives it as its docstring.
+declarations of `lab.checking.check` (samples, kinks, surrogate), and below it, as subclasses,
+typical wrong answers, each with the sentence for the learner who gives it as its docstring.
 
 A class that declares `second_derivative_wanted = True` accepts no `once_differentiable`.
 """
@@ -23,12 +23,12 @@ from typing import Any
 import torch
 
 from lab import HOME
+from lab.checking.check import Verdict, attempt, check_function
+from lab.checking.jacobians import Finding, gradients, place
+from lab.checking.samples import Case, declared_inputs
+from lab.checking.targets import functions_in, module_of_file
+from lab.checking.users_code import Crash, users_code
 from lab.errors import UserError, users_lines
-from lab.gradients import Verdict, attempt, check_function
-from lab.jacobians import Finding, gradients, place
-from lab.samples import Case, declared_inputs
-from lab.targets import functions_in, module_of_file
-from lab.users_code import Crash, users_code
 
 FOLDER = HOME / "exercises"
 DECLARATIONS = ("sample_inputs", "kink_inputs", "surrogate", "mistake")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import torch
 
-from lab.checkpoint import load_checkpoint, restore, resumed_config
 from lab.errors import UserError
+from lab.recording.checkpoint import load_checkpoint, restore, resumed_config
 
 
 @pytest.fixture(scope="module")
@@ -21,8 +21,8 @@ def whole(tmp_path_factory) -> bytes:
     from conftest import composed
 
     import train
-    from lab.config import checked
-    from lab.run_folder import new_summary
+    from lab.composing.config import checked
+    from lab.recording.run_folder import new_summary
 
     cfg, choices = composed(
         "progress=false", "steps=3", "optimizer=adam", "data.features=7", "model.hidden=5"

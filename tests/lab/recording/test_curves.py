@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lab.comparison import compare, table
-from lab.curves import (
+from lab.comparing.comparison import compare, table
+from lab.recording.curves import (
     Damaged,
     find_runs,
     flat,

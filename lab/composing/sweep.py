@@ -15,8 +15,8 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
 from lab.errors import UserError, explained, one_line, user_traceback
-from lab.run import Run
-from lab.run_folder import new_summary, record_failure, refuse_used_folder
+from lab.recording.run import Run
+from lab.recording.run_folder import new_summary, record_failure, refuse_used_folder
 
 log = logging.getLogger(__name__)
 
@@ -68,9 +68,9 @@ def compare_sweep(folder: Path) -> None:
         UserError: there is no run at all, or the picture can't be written.
     """
     # Only a sweep pays for matplotlib's imports.
-    from lab.comparison import compare, table, terminal_width
-    from lab.curves import notes, read_runs
-    from lab.picture import draw
+    from lab.comparing.comparison import compare, table, terminal_width
+    from lab.comparing.picture import draw
+    from lab.recording.curves import notes, read_runs
 
     runs, skipped = read_runs([folder])
     for line in notes(skipped):

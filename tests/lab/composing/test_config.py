@@ -6,7 +6,7 @@ import pytest
 import torch
 from conftest import composed
 
-from lab.config import RULES, build, check_function, checked
+from lab.composing.config import RULES, build, check_function, checked
 from lab.errors import UserError
 from models import Point, TwoLayerNet
 

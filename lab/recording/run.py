@@ -23,12 +23,12 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from lab.checkpoint import save_checkpoint
-from lab.curves import CURVE, HEADER
 from lab.errors import UserError, one_line
-from lab.events import EventFile, cut_events
 from lab.files import append_whole, locked, named, write_whole
-from lab.run_folder import points_before, refuse_used_folder, write_summary
+from lab.recording.checkpoint import save_checkpoint
+from lab.recording.curves import CURVE, HEADER
+from lab.recording.events import EventFile, cut_events
+from lab.recording.run_folder import points_before, refuse_used_folder, write_summary
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class Run:
 
     Args:
         folder: the run folder; it exists.
-        summary: from `lab.run_folder.new_summary`; kept up to date. Of its config count here:
+        summary: from `run_folder.new_summary`; kept up to date. Of its config count here:
             steps, log_every (steps between two points of the curve, the last step is always one),
             flush_seconds (between two writes, and so the most that a power cut costs),
             stop_on_nonfinite and progress.

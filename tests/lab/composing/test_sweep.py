@@ -9,9 +9,9 @@ from conftest import HOME, command
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from lab.curves import read_run, read_runs
-from lab.names import register_resolvers
-from lab.sweep import CompareRuns
+from lab.composing.names import register_resolvers
+from lab.composing.sweep import CompareRuns
+from lab.recording.curves import read_run, read_runs
 from tests.recorded import write_run
 
 

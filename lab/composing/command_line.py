@@ -14,11 +14,11 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from lab.checkpoint import load_checkpoint, resumed_config
-from lab.config import GROUPS, checked, no_such_choice, no_such_key
+from lab.composing.config import GROUPS, checked, no_such_choice, no_such_key
 from lab.errors import UserError, explained
 from lab.files import locked
-from lab.run_folder import points_before, refuse_used_folder
+from lab.recording.checkpoint import load_checkpoint, resumed_config
+from lab.recording.run_folder import points_before, refuse_used_folder
 
 SWEEP = "several values are a sweep: python train.py -m"
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
+from lab.checking.users_code import Crash, users_code
 from lab.errors import UserError
-from lab.users_code import Crash, users_code
 
 LARGEST_SAMPLE = 2000  # numbers; gradcheck calls forward twice for each
 

@@ -27,8 +27,7 @@ import torch
 from torch.autograd import gradcheck, gradgradcheck
 from torch.autograd.gradcheck import GradcheckError
 
-from lab.errors import UserError, one_line, users_lines
-from lab.jacobians import (
+from lab.checking.jacobians import (
     JUMP,
     RTOL,
     Finding,
@@ -45,7 +44,7 @@ from lab.jacobians import (
     same,
     worst,
 )
-from lab.samples import (
+from lab.checking.samples import (
     Case,
     declared_inputs,
     flipped,
@@ -54,7 +53,8 @@ from lab.samples import (
     not_contiguous,
     samples_of,
 )
-from lab.users_code import Crash, users_code
+from lab.checking.users_code import Crash, users_code
+from lab.errors import UserError, one_line, users_lines
 
 
 @dataclass
@@ -215,7 +215,7 @@ def attempt(check: Callable[..., Verdict], target: Any, **how: Any) -> Verdict:
     So one target ends neither a table of many nor a watch; the verdict holds the whole traceback.
 
     Args:
-        check: `check_function`, or `lab.exercises.grade`.
+        check: `check_function`, or `lab.course.exercises.grade`.
         target: what it checks; its `__name__` or `name` is that of the verdict.
         how: for `check`.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from omegaconf import OmegaConf
 
-from lab.command_line import check_choices, composed
+from lab.composing.command_line import check_choices, composed
+from lab.composing.names import register_resolvers
 from lab.errors import UserError
-from lab.names import register_resolvers
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from lab.comparison import Comparison, Row, cut_apart
+from lab.comparing.comparison import Comparison, Row, cut_apart
 from lab.errors import UserError
 from lab.files import write_whole
 

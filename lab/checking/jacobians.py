@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from lab.samples import Case
-from lab.users_code import Crash, users_code
+from lab.checking.samples import Case
+from lab.checking.users_code import Crash, users_code
 
 RTOL = 1e-3  # gradcheck's own default
 JUMP = 1e5  # a quotient as steep as that, at a point without a derivative, is a jump

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 import check
-from lab import exercises
+from lab.course import exercises
+from lab.course.exercises import every_exercise, find_exercises, watch
 from lab.errors import UserError
-from lab.exercises import every_exercise, find_exercises, watch
 
-HOME = Path(__file__).parent.parent.parent
+HOME = Path(__file__).parents[3]
 COUNT = len(every_exercise())
 
 

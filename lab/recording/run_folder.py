@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
-from lab.curves import CURVE, HEADER, SUMMARY, Damaged, read_run, summary_crc32
 from lab.errors import UserError, one_line
 from lab.files import write_whole
 from lab.jsonable import jsonable
+from lab.recording.curves import CURVE, HEADER, SUMMARY, Damaged, read_run, summary_crc32
 
 
 def refuse_used_folder(folder: Path) -> None:

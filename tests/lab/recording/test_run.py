@@ -16,11 +16,11 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from torch import nn
 
 import lab.files
-from lab.config import checked
-from lab.curves import read_run
+from lab.composing.config import checked
 from lab.errors import UserError
-from lab.run import Diverged, Run
-from lab.run_folder import new_summary, points_before
+from lab.recording.curves import read_run
+from lab.recording.run import Diverged, Run
+from lab.recording.run_folder import new_summary, points_before
 from tests.faulty import faulty
 
 
@@ -60,7 +60,7 @@ class Disk:
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="can't tell which file is synced")
 def test_a_power_cut_costs_flush_seconds_at_any_step(tmp_path, monkeypatch):
     now = 0.0
-    monkeypatch.setattr("lab.run.time.perf_counter", lambda: now)
+    monkeypatch.setattr("lab.recording.run.time.perf_counter", lambda: now)
     disk = Disk(tmp_path / "run", monkeypatch)
     losses, lost = [], []
     with new_run(tmp_path / "run", "steps=150", "flush_seconds=2") as run:
