@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lab.comparing.comparison import as_csv, as_json, compare, one_problem, table, terminal_width
-from lab.errors import UserError, explained
-from lab.recording.curves import find_runs, notes, read_runs
+from lab.errors import UserError, errors_as_messages
+from lab.recording.reading import find_runs, notes, read_runs
 
 EXAMPLES = """\
 examples:
@@ -116,5 +116,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 if __name__ == "__main__":
     sys.stdout.reconfigure(errors="backslashreplace")  # a folder may have any name
-    with explained():
+    with errors_as_messages():
         main()

@@ -300,7 +300,7 @@ def _another_input(
     if all(_equal(its, mine.numerical) for mine, its in pairs if id(mine) in alike):
         text = f"It is the gradient for {name}, and the other way round: return the gradients in "
         return "swapped", f"{text}the order of forward's inputs.", predicted
-    return "gradient of another input", f"It is the correct gradient for {name}.", predicted
+    return "copied", f"It is the correct gradient for {name}.", predicted
 
 
 def _input_transposed(comparison: Comparison) -> torch.Tensor | None:
@@ -388,7 +388,10 @@ def _masked(comparison: Comparison, mask: Callable) -> torch.Tensor | None:
 
 def _at_output(comparison: Comparison) -> torch.Tensor | None:
     # Where forward has two slopes, the mask says the same more simply.
-    if not _diagonal(comparison) or _masked(comparison, lambda input, output: input > 0) is not None:
+    if (
+        not _diagonal(comparison)
+        or _masked(comparison, lambda input, output: input > 0) is not None
+    ):
         return None
     args = list(comparison.case.args)
     args[comparison.position] = comparison.case.outputs(*args)[0].detach()

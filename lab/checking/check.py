@@ -207,7 +207,8 @@ class _Check:
                 return cases
             cases.append(case)
         if left_out or any(
-            "no gradient" in n or "get a gradient" in n or "as a number" in n for n in self.verdict.notes
+            "no gradient" in n or "get a gradient" in n or "as a number" in n
+            for n in self.verdict.notes
         ):
             self.verdict.exact_for = [cases[0].names[i] for i in cases[0].floats]
         return cases

@@ -173,7 +173,9 @@ class _Search:
             return "forward returns no floating-point tensor"
         if not all(output.isfinite().all() for output in outputs):
             return "forward gives inf or nan"
-        if all(a.shape == b.shape and torch.equal(a, b) for a, b in zip(outputs, others, strict=True)):
+        if all(
+            a.shape == b.shape and torch.equal(a, b) for a, b in zip(outputs, others, strict=True)
+        ):
             return "forward is constant: it gives the same for other inputs"
         return ""
 

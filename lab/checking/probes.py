@@ -312,7 +312,10 @@ def zeros_and_ties(case: Case) -> list[tuple]:
     unique: list[tuple] = []
     for point in points:
         if not any(
-            all(a is b or (can_need_grad(a) and torch.equal(a, b)) for a, b in zip(point, other, strict=True))
+            all(
+                a is b or (can_need_grad(a) and torch.equal(a, b))
+                for a, b in zip(point, other, strict=True)
+            )
             for other in unique
         ):
             unique.append(point)
@@ -351,7 +354,7 @@ def ties(compared: dict[int, Comparison]) -> list[Finding]:
         f"backward gives them add up to {total[row]:.4g}. Give the gradient to one of them, or "
         "divide it among them."
     )
-    return [Finding("tie", text)]
+    return [Finding("ties", text)]
 
 
 def outside_slopes(comparison: Comparison) -> list[Finding]:

@@ -30,7 +30,7 @@ def explain_crash(target: Any, crash: Crash) -> Finding:
             "the same to both. Write MyFunction.apply(x), never MyFunction()(x)."
         )
         return Finding("not static", text)
-    for slip in ( _saved_tensors, _no_graph, _no_grad_output, _arguments, _other_dtype):
+    for slip in (_saved_tensors, _no_graph, _no_grad_output, _arguments, _other_dtype):
         if sentence := slip(target, crash.error):
             return Finding(crash.kind, f"{crash.told}. {sentence}".replace("..", "."), sentence)
     return Finding(crash.kind, crash.told)

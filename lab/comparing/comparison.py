@@ -19,7 +19,7 @@ import numpy as np
 
 from lab.errors import UserError
 from lab.jsonable import jsonable
-from lab.recording.curves import RecordedRun, Skipped
+from lab.recording.reading import RecordedRun, Skipped
 
 SAID_BARE = ("function", "optimizer", "model", "data", "device", "dtype")
 # Which choices bring the keys of a section of the config with them.

@@ -20,7 +20,7 @@ from lab.comparing.comparison import (
 )
 from lab.comparing.picture import FEW, NAMED_RUNS, draw, figure_of
 from lab.errors import UserError
-from lab.recording.curves import read_run
+from lab.recording.reading import read_run
 from tests.recorded import write_run
 
 INF, NAN = math.inf, math.nan
