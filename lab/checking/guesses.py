@@ -151,7 +151,7 @@ class _Search:
                 if not (misfit := _misfit(self.target, args)):
                     return found
                 fallbacks.setdefault(misfit, found)
-            if fallbacks:
+            if min(fallbacks, default=2) < 2:
                 break
         return fallbacks[min(fallbacks)] if fallbacks else None
 
