@@ -29,15 +29,9 @@ from typing import Any
 from lab.checking.check import Finding, Verdict, attempt, check_function
 from lab.checking.targets import find_functions, functions_in, module_names
 from lab.checking.users_code import Crash
-from lab.course.exercises import (
-    Exercise,
-    find_exercises,
-    grade,
-    print_hint,
-    print_overview,
-    report,
-    watch,
-)
+from lab.course.exercise import Exercise, find_exercises
+from lab.course.grading import grade
+from lab.course.session import print_hint, print_overview, report, watch
 from lab.devices import pick_device
 from lab.errors import UserError, explained, user_traceback
 from lab.jsonable import jsonable

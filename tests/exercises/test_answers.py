@@ -5,7 +5,9 @@ import textwrap
 
 import pytest
 
-from lab.course.exercises import Exercise, every_exercise, find_exercises, grade, report
+from lab.course.exercise import Exercise, every_exercise, find_exercises
+from lab.course.grading import grade
+from lab.course.session import report
 
 COURSE = {exercise.name: exercise for exercise in every_exercise()}
 PLACE = re.compile(r" *raise NotImplementedError .*\n")
@@ -26,9 +28,9 @@ def answered(name, folder, *bodies) -> Exercise:
 @pytest.mark.parametrize("name", COURSE)
 def test_as_shipped_it_is_not_begun(name):
     verdict = grade(COURSE[name])
-    assert (verdict.verdict, verdict.as_declared) == ("not begun", False)
+    assert (verdict.verdict, verdict.as_declared) == ("not started", False)
     text = report(COURSE[name], verdict)
-    assert text.startswith(f"Exercise {COURSE[name].number}, {name}: not begun\n")
+    assert text.startswith(f"Exercise {COURSE[name].number}, {name}: not started\n")
     assert COURSE[name].file.name in text
 
 
@@ -156,7 +158,7 @@ WRONG = [
         db = grad_output.sum(0) if len(ctx.needs_input_grad) == 3 else None
         return grad_output @ weight, grad_output.t() @ x, db
         """,
-        "for nobody. Return None there",
+        "which nobody uses. Return None there",
     ),
     (
         "linear",
