@@ -17,11 +17,12 @@ from typing import Any
 
 import torch
 
-from lab.checking.check import Verdict, check_function
-from lab.checking.jacobians import Finding, gradients, place
+from lab.checking.check import check_function
+from lab.checking.numbers import element_text, gradients
 from lab.checking.samples import Case, declared_inputs
 from lab.checking.targets import functions_in, module_of_file
 from lab.checking.users_code import Crash, users_code
+from lab.checking.verdict import Finding, Verdict
 from lab.course.exercise import Exercise
 from lab.errors import UserError, users_lines
 
@@ -182,7 +183,7 @@ def _at_kink(answer: Any, right: Any, args: tuple) -> list[Finding]:
         if differ.any():
             i = int(differ.int().argmax())
             text = (
-                f"At {place(case, position, i)}, a point without a derivative, backward returns "
+                f"At {element_text(case, position, i)}, a point without a derivative, backward returns "
                 f"{a.flatten()[i]:.4g} for a grad_output of 1; this exercise asks for "
                 f"{b.flatten()[i]:.4g}."
             )

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lab.checking.check import Verdict, attempt
+from lab.checking.check import attempt
+from lab.checking.verdict import Verdict
 from lab.course.exercise import Exercise, every_exercise
 from lab.course.grading import grade
 

@@ -289,8 +289,8 @@ WRONG_IN_PLACE = [
         BY_SIGN,
         "other numbers. If it is meant to work in place, say so: ctx.mark_dirty(x)",
     ),
-    (IN_PLACE.replace("mul_", "mul"), BY_SIGN, "forward computes other numbers"),
-    (IN_A_NEW_TENSOR, BY_SIGN, "It is to write them into the one that it was handed"),
+    (IN_PLACE.replace("mul_", "mul"), BY_SIGN, "forward no longer computes the formula"),
+    (IN_A_NEW_TENSOR, BY_SIGN, "asks you to write them into x"),
     ("ctx.mark_dirty(x)" + IN_A_NEW_TENSOR, BY_SIGN, "must all be outputs of the Function"),
     (IN_PLACE, "return grad_output", "moves only a tenth as fast as x"),
     (IN_PLACE, BY_SIGN.replace("0.1", "0.0"), "the backward of a plain ReLU"),
@@ -389,7 +389,7 @@ def test_once_differentiable_is_right_where_no_second_derivative_is_asked_for(tm
     assert grade(refusing("numpy_sort", numpy)).as_declared
     silu = "return grad_output * (ctx.s + x * ctx.s * (1 - ctx.s))"
     exercise = refusing("second_derivative", silu)
-    assert "which is asked for here, is refused" in grade(exercise).findings[0].text
+    assert "asks for the second too, and it is refused" in grade(exercise).findings[0].text
 
 
 # ---- What a learner, or a student, may do to the file -------------------------------------------
@@ -406,11 +406,11 @@ def edited(folder, old, new):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("return x**2", "return 2 * x", "forward computes other numbers than the formula"),
+        ("return x**2", "return 2 * x", "forward no longer computes the formula"),
         ("return x**2", "return x**2, x", "takes 2 positional arguments but 3 were given"),
         ("return x**2", "return x.float() ** 2", "computes in float32"),
-        ("return x**2", "x**2", "forward returns no tensor. Is its return missing?"),
-        ("class Square(", "class Cube(", "no torch.autograd.Function of the name Square"),
+        ("return x**2", "x**2", "forward returns no tensor"),
+        ("class Square(", "class Cube(", "no torch.autograd.Function named Square"),
         ("    @staticmethod\n    def backward", "    def backward", "backward is not static"),
         (
             "    @staticmethod\n    def forward",
