@@ -78,7 +78,7 @@ class MultipliedByX(Scale):
         return grad_output * x, None
 
 
-class ForwardOnceMore(MultipliedByX):
+class ValueInsteadOfSlope(MultipliedByX):
     """This multiplies by the value of y. Backward needs the slope of y, which is factor alone."""
 
     @staticmethod

@@ -43,7 +43,7 @@ class SameSlopeEverywhere(Square):
         return 2 * grad_output
 
 
-class ForwardOnceMore(Square):
+class ValueInsteadOfSlope(Square):
     """This multiplies by the value x^2. Backward needs the slope of x^2: how fast the value
     changes."""
 
@@ -53,7 +53,7 @@ class ForwardOnceMore(Square):
         return grad_output * x**2
 
 
-class OneFactorAlone(Square):
+class OneFactorOnly(Square):
     """This multiplies by x, which is half of the slope. x^2 is x times x, and both factors change:
     each contributes x."""
 
@@ -81,7 +81,7 @@ class SlopeAdded(Square):
         return grad_output + 2 * x
 
 
-class SizeOfXAlone(Square):
+class SizeOfXOnly(Square):
     """This loses the sign of x. Left of 0 the parabola falls, so its slope is negative there: use 2
     x, not 2 |x|."""
 

@@ -34,7 +34,7 @@ class Product(torch.autograd.Function):
         ]
 
 
-class ForwardOnceMore(Product):
+class ValueInsteadOfSlope(Product):
     """This multiplies by the value x y. Each gradient needs the slope in its own direction: y for
     x, and x for y."""
 
@@ -74,7 +74,7 @@ class XForBoth(Product):
         return grad_output * x, grad_output * x
 
 
-class GradientsOfASum(Product):
+class GradientOfASum(Product):
     """Both gradients are grad_output itself, which is right for x + y. In a product the slope for
     one input is the other input: multiply by it."""
 

@@ -46,7 +46,7 @@ class MaskInverted(ReLU):
         return grad_output * (x < 0)
 
 
-class MaskOfGradOutput(ReLU):
+class MaskFromGradOutput(ReLU):
     """The mask is made from grad_output, so negative gradients are lost. A gradient may well be
     negative; what decides is where x is positive."""
 
@@ -55,7 +55,7 @@ class MaskOfGradOutput(ReLU):
         return grad_output.clamp(min=0)
 
 
-class ForwardOnceMore(ReLU):
+class ValueInsteadOfSlope(ReLU):
     """This multiplies by the value of y. Backward needs the slope of y: how fast y changes with x,
     which is 0 or 1."""
 

@@ -48,7 +48,7 @@ class SigmoidTwice(Sigmoid):
         return grad_output * y.sigmoid() * (1 - y.sigmoid())
 
 
-class ForwardOnceMore(Sigmoid):
+class ValueInsteadOfSlope(Sigmoid):
     """This multiplies by the value y. The slope goes to 0 at both ends, and y only at one: a second
     factor is missing."""
 

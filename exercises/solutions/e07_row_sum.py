@@ -60,7 +60,7 @@ class MeanForSum(RowSum):
         return grad_output.unsqueeze(1).expand(ctx.shape) / ctx.shape[1]
 
 
-class FirstColumnAlone(RowSum):
+class FirstColumnOnly(RowSum):
     """Only the first element of each row gets a gradient. All elements of a row are in its sum,
     each with slope 1."""
 

@@ -46,7 +46,7 @@ class SumOverTheColumns(AddBias):
         return grad_output, grad_output.sum(dim=1)
 
 
-class FirstRowAlone(AddBias):
+class FirstRowOnly(AddBias):
     """Only the first row of grad_output counts here. b was added to every row: sum over all of
     them."""
 
@@ -73,7 +73,7 @@ class SumOfEverything(AddBias):
         return grad_output, grad_output.sum().expand(grad_output.shape[1])
 
 
-class GradientsMultiplied(AddBias):
+class GradientOfAProduct(AddBias):
     """The gradients of x and b are those of a product. In a sum each slope is 1: return grad_output
     for x, and its sum over the rows for b."""
 

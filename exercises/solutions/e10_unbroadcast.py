@@ -48,7 +48,7 @@ def unbroadcast_without_keepdim(grad_output: Tensor, shape: tuple[int, ...]) -> 
     return grad_output.sum(dim=ones) if ones else grad_output
 
 
-def unbroadcast_missing_dimensions_alone(grad_output: Tensor, shape: tuple[int, ...]) -> Tensor:
+def unbroadcast_missing_dimensions_only(grad_output: Tensor, shape: tuple[int, ...]) -> Tensor:
     """This sums over the dimensions that `shape` does not have, but not over those in which it has
     size 1. Forward repeated the input along these too."""
     while grad_output.dim() > len(shape):
@@ -56,7 +56,7 @@ def unbroadcast_missing_dimensions_alone(grad_output: Tensor, shape: tuple[int, 
     return grad_output
 
 
-def unbroadcast_ones_alone(grad_output: Tensor, shape: tuple[int, ...]) -> Tensor:
+def unbroadcast_ones_only(grad_output: Tensor, shape: tuple[int, ...]) -> Tensor:
     """This sums over the dimensions in which `shape` has size 1, but not over those on the left
     that `shape` does not have. Sum over these first, until the number of dimensions is the same."""
     extra = grad_output.dim() - len(shape)

@@ -42,7 +42,7 @@ class RowMax(torch.autograd.Function):
         return [(torch.tensor([[2.0, 2.0, 1.0], [3.0, 3.0, 3.0], [0.0, -1.0, 0.0]]),)]
 
 
-class EachOfATieGetsAll(RowMax):
+class TieNotShared(RowMax):
     """This is right where one element is the largest. At a tie each of them gets the whole
     gradient, which is more than there is: divide it by the number of largest elements."""
 
@@ -52,7 +52,7 @@ class EachOfATieGetsAll(RowMax):
         return grad_output.unsqueeze(1) * (x == y.unsqueeze(1))
 
 
-class OneOfATieGetsAll(RowMax):
+class TieGivenToOne(RowMax):
     """This is right where one element is the largest. At a tie one of them gets the whole gradient
     and the others nothing, as in `torch.max`. Here all of them must share it."""
 

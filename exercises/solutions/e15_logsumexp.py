@@ -39,7 +39,7 @@ class LogSumExp(torch.autograd.Function):
         return [(torch.randn(3, 3),), (large,), (torch.tensor([[3.0], [0.0]]),)]
 
 
-class Overflows(LogSumExp):
+class Overflow(LogSumExp):
     """The formula is right, but exp(1000) is inf, and inf / inf is nan. Never take exp of x alone:
     subtract y inside the exp instead of dividing by exp(y)."""
 
@@ -69,7 +69,7 @@ class LogForgotten(LogSumExp):
         return grad_output.unsqueeze(1) * x.exp()
 
 
-class SlopeOfLogAlone(LogSumExp):
+class SlopeOfLogOnly(LogSumExp):
     """This is the derivative of the logarithm, 1 / exp(y), alone. The sum inside it has a slope
     too: multiply by exp(x), in a single exp(x - y)."""
 

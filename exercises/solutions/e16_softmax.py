@@ -48,7 +48,7 @@ class Softmax(torch.autograd.Function):
         ]
 
 
-class DiagonalAlone(Softmax):
+class DiagonalOnly(Softmax):
     """This uses only the diagonal of the Jacobian, as if each y_i depended on its own x_i alone.
     But the numbers of a row add up to 1: if one grows, the others shrink. Add the terms for i !=
     j."""
@@ -59,7 +59,7 @@ class DiagonalAlone(Softmax):
         return grad_output * y * (1 - y)
 
 
-class NumeratorAlone(Softmax):
+class NumeratorOnly(Softmax):
     """This is the slope of the numerator alone, as if the sum below it did not change. But every
     x_j of a row is part of that sum: subtract the term that comes from it."""
 
@@ -99,7 +99,7 @@ class FactorForgotten(Softmax):
         return grad_output - (grad_output * y).sum(dim=1, keepdim=True)
 
 
-class CrossEntropyReflex(Softmax):
+class GradientOfCrossEntropy(Softmax):
     """This subtracts grad_output from y. That looks like the gradient of softmax and cross-entropy
     together, with a target; here there is only the softmax, and grad_output must be a factor."""
 

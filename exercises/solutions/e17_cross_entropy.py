@@ -81,7 +81,7 @@ class TargetForgotten(CrossEntropy):
         return grad_output * y / len(y), None
 
 
-class TargetAlone(CrossEntropy):
+class TargetOnly(CrossEntropy):
     """Only the right class of each row gets a gradient, that of -x_t. The term logsumexp(x) depends
     on all scores of the row: add its gradient, the softmax y."""
 

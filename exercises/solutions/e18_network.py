@@ -73,7 +73,7 @@ class NoMask(Network):
         return _gradients(ctx, grad_output.mm(w2.t()), x.mm(w1).clamp(min=0), grad_output)
 
 
-class MaskOfTheGradient(Network):
+class MaskFromGradient(Network):
     """The mask is made from the gradient, so its negative elements are lost. What decides is where
     hidden is positive."""
 

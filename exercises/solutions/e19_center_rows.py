@@ -41,7 +41,7 @@ class CenterRows(torch.autograd.Function):
         ]
 
 
-class DirectWayAlone(CenterRows):
+class MeanHeldConstant(CenterRows):
     """This treats the mean as a constant. It is computed from x: if x_j grows, the mean grows, and
     every y of the row shrinks. Subtract the gradient that goes through the mean."""
 
@@ -50,7 +50,7 @@ class DirectWayAlone(CenterRows):
         return grad_output
 
 
-class DiagonalAlone(CenterRows):
+class DiagonalOnly(CenterRows):
     """This counts only how x_j affects its own y_j. Through the mean it affects every y_i of the
     row: subtract the mean of grad_output over the row."""
 

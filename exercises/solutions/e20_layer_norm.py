@@ -49,17 +49,20 @@ class LayerNorm(torch.autograd.Function):
         return [(torch.randn(3, 4),), (tiny_spread,), (torch.tensor([[3.0], [0.0]]),)]
 
 
-def _parts(ctx, correction: int = 0, eps: float = 1e-5) -> tuple[Tensor, Tensor]:
-    (x,) = ctx.saved_tensors
-    std = (x.var(dim=1, keepdim=True, correction=correction) + eps).sqrt()
-    return (x - x.mean(dim=1, keepdim=True)) / std, std
-
-
 def _mean(tensor: Tensor) -> Tensor:
     return tensor.mean(dim=1, keepdim=True)
 
 
-class DirectWayAlone(LayerNorm):
+def _parts(ctx, correction: int = 0, eps: float = 1e-5) -> tuple[Tensor, Tensor]:
+    """y and std, the variance divided by D - correction. (x.var warns where that is 0.)"""
+    (x,) = ctx.saved_tensors
+    centered = x - _mean(x)
+    variance = (centered**2).sum(dim=1, keepdim=True) / (x.shape[1] - correction)
+    std = (variance + eps).sqrt()
+    return centered / std, std
+
+
+class MeanAndStdHeldConstant(LayerNorm):
     """This treats mean and std as constants. Both are computed from x: if x_j moves, they move, and
     the whole row with them. Subtract the gradients that go through them."""
 

@@ -74,7 +74,7 @@ class WeightForgotten(BatchNorm):
         return _answer(ctx, grad_output, grad_output)
 
 
-class StatisticsHeldConstant(BatchNorm):
+class MeanAndStdHeldConstant(BatchNorm):
     """In the gradient of x, mean and std are treated as constants. Both are computed from x:
     subtract the gradients that go through them, as in exercise 20."""
 

@@ -70,7 +70,7 @@ class ClampsGradOutput(StraightThrough):
         return grad_output.clamp(-1, 1)
 
 
-class ForwardOnceMore(_SavesX):
+class ValueInsteadOfSlope(_SavesX):
     """This multiplies by the value of y. The surrogate is y = x, whose slope is 1: return
     grad_output unchanged."""
 

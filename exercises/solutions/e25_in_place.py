@@ -88,7 +88,7 @@ class ForwardUndone(InPlace):
         return torch.where(y > 0, grad_output, grad_output * 10)
 
 
-class ForwardOnGradOutput(InPlace):
+class MaskFromGradOutput(InPlace):
     """This makes the mask from grad_output: it divides the negative gradients by 10. What decides
     is the sign of x, which is that of y."""
 

@@ -44,7 +44,7 @@ class NumpySort(torch.autograd.Function):
         ]
 
 
-class NotMovedAtAll(NumpySort):
+class NotMovedBack(NumpySort):
     """grad_output is in the order of y, the sorted one, and this leaves it there. Move its numbers
     back to where the elements of x came from."""
 
@@ -53,7 +53,7 @@ class NotMovedAtAll(NumpySort):
         return grad_output
 
 
-class SortedOnceMore(NumpySort):
+class GatherForScatter(NumpySort):
     """This reorders grad_output in the same way as forward reordered x. Backward must undo that:
     write to the places in order (`scatter`) instead of reading from them (`gather`). The two agree
     only where the permutation is its own inverse."""

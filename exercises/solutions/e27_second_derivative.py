@@ -42,7 +42,7 @@ class SiLU(torch.autograd.Function):
         ]
 
 
-class FirstFactorAlone(SiLU):
+class FirstFactorOnly(SiLU):
     """This treats s as a constant and differentiates x alone. By the product rule there is a second
     term: x times the slope of s."""
 
@@ -52,7 +52,7 @@ class FirstFactorAlone(SiLU):
         return grad_output * torch.sigmoid(x)
 
 
-class SecondFactorAlone(SiLU):
+class SecondFactorOnly(SiLU):
     """This is x times the slope of s. By the product rule there is a second term: the slope of x,
     which is 1, times s."""
 
@@ -63,7 +63,7 @@ class SecondFactorAlone(SiLU):
         return grad_output * x * s * (1 - s)
 
 
-class SigmoidAlone(SiLU):
+class SigmoidOnly(SiLU):
     """This is the slope of s alone, which is exercise 5. Here s is multiplied by x: use the product
     rule."""
 

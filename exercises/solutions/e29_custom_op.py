@@ -76,30 +76,30 @@ def _with_slope(x: Tensor, slope: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
     return WithSlope.apply(x)
 
 
-def custom_op_forward_once_more(x: Tensor) -> Tensor:
+def custom_op_value_instead_of_slope(x: Tensor) -> Tensor:
     """This multiplies by the value y. Backward needs the slope of y, which is x / y."""
     return _with_slope(x, lambda x, y: y)
 
 
-def custom_op_outer_slope_alone(x: Tensor) -> Tensor:
+def custom_op_outer_slope_only(x: Tensor) -> Tensor:
     """This is the slope of the square root alone, 1 / (2 y). What is inside it, 1 + x^2, has a
     slope too: multiply by 2 x."""
     return _with_slope(x, lambda x, y: 1 / (2 * y))
 
 
-def custom_op_inner_slope_alone(x: Tensor) -> Tensor:
+def custom_op_inner_slope_only(x: Tensor) -> Tensor:
     """This is the slope of 1 + x^2 alone, 2 x. The square root around it has a slope too: multiply
     by 1 / (2 y)."""
     return _with_slope(x, lambda x, y: 2 * x)
 
 
-def custom_op_half(x: Tensor) -> Tensor:
+def custom_op_half_the_slope(x: Tensor) -> Tensor:
     """This is half of the slope. The 2 of 1 / (2 y) cancels with the 2 of 2 x: what is left is x /
     y."""
     return _with_slope(x, lambda x, y: x / (2 * y))
 
 
-def custom_op_two_forgotten(x: Tensor) -> Tensor:
+def custom_op_twice_the_slope(x: Tensor) -> Tensor:
     """This is twice the slope. The slope of a square root is 1 / (2 y), and its 2 cancels with the
     2 of 2 x: what is left is x / y."""
     return _with_slope(x, lambda x, y: 2 * x / y)
