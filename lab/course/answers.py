@@ -26,7 +26,7 @@ from lab.checking.samples import Case, declared_inputs, is_float
 from lab.checking.targets import functions_in, module_of_file
 from lab.checking.users_code import Crash, users_code
 from lab.checking.verdict import Finding, Verdict
-from lab.course.exercise import Exercise, unwritten_places
+from lab.course.exercise import Exercise
 from lab.errors import UserError, users_lines
 
 DECLARATIONS = ("sample_inputs", "kink_inputs", "surrogate", "no_gradient", "mistake")
@@ -84,17 +84,15 @@ def judge(
 
     Returns:
         A verdict that is `as_declared` when the exercise is solved, and then the numbers that prove
-        it. Its `verdict` is "not started" where the file still raises NotImplementedError.
+        it.
     """
     torch.set_num_threads(1)  # the tensors are small, and a class is graded on all cores
     task = task_of(exercise.solution, device, seed)
     try:
         answer = _answer(exercise, task)
-        verdict = _judged(exercise, answer, task, {"device": device, "seed": seed, **how})
+        verdict = _judged(exercise.defines, answer, task, {"device": device, "seed": seed, **how})
         return verdict, numbers_for_proof(answer, task, secret) if verdict.as_declared else []
     except Crash as crash:
-        if isinstance(crash.error, NotImplementedError) and not str(crash.error):
-            return _not_started(exercise), []
         findings, lines = [Finding("crash", crash.told)], users_lines(crash.error)
         return Verdict(exercise.defines, "cannot run", findings=findings, users_lines=lines), []
 
@@ -172,20 +170,8 @@ def _answer(exercise: Exercise, task: Task) -> Any:
     return answer
 
 
-def _not_started(exercise: Exercise) -> Verdict:
-    places = unwritten_places(exercise.file)
-    where = " and ".join(f"{function} (line {line})" for function, line, _ in places)
-    text = f"{where} still raise{'s' * (len(places) == 1)} NotImplementedError."
-    for _, line, code_follows in places:
-        if code_follows:
-            text += f" Python never reaches the code below line {line}: remove that line."
-    return Verdict(exercise.defines, "not started", findings=[Finding("not written", text)])
-
-
-def _judged(exercise: Exercise, answer: Any, task: Task, how: dict[str, Any]) -> Verdict:
-    verdict = check_function(answer, **how) if task.has_gradient else Verdict(exercise.defines)
-    if "not written" in verdict.kinds:
-        return _not_started(exercise)
+def _judged(name: str, answer: Any, task: Task, how: dict[str, Any]) -> Verdict:
+    verdict = check_function(answer, **how) if task.has_gradient else Verdict(name)
     asks_for_second = {"second_derivative", "once_differentiable"} & set(task.asks_for)
     if verdict.kinds == ["second derivative"] and not asks_for_second:
         verdict = _without_second_derivative(answer, how)
@@ -441,7 +427,7 @@ def _fake(args: tuple, function: Any) -> list[Any]:
 
 
 def _outputs(function: Any, args: Any) -> list[Any]:
-    returned = function.apply(*args) if inspect.isclass(function) else function(*args)
+    returned = getattr(function, "apply", function)(*args)
     return list(returned) if isinstance(returned, tuple) else [returned]
 
 

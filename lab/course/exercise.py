@@ -154,16 +154,20 @@ def parts_of_name(file: Path) -> tuple[str, str, str]:
 
 def unwritten_places(file: Path) -> list[tuple[str, int, bool]]:
     """Where `raise NotImplementedError` remains: function, line, and whether code follows it."""
-    places = []
-    for function in ast.walk(ast.parse(file.read_bytes())):
-        if isinstance(function, ast.FunctionDef):
-            for i, statement in enumerate(function.body):
-                if isinstance(statement, ast.Raise) and "NotImplementedError" in ast.unparse(
-                    statement
-                ):
-                    follows = i + 1 < len(function.body)
-                    places.append((function.name, statement.lineno, follows))
-    return places
+    try:
+        functions = [
+            n for n in ast.walk(ast.parse(file.read_bytes())) if isinstance(n, ast.FunctionDef)
+        ]
+    except (SyntaxError, ValueError):
+        return []
+    return [
+        (function.name, statement.lineno, statement is not function.body[-1])
+        for function in functions
+        for statement in function.body
+        if isinstance(statement, ast.Raise)
+        and statement.exc is not None
+        and ast.unparse(statement.exc) in ("NotImplementedError", "NotImplementedError()")
+    ]
 
 
 def _defined_in(file: Path) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from lab.checking.limited import Child, Outcome, call_in_child, call_in_children
 from lab.checking.verdict import Finding, Verdict
-from lab.course.exercise import Exercise
+from lab.course.exercise import Exercise, unwritten_places
 from lab.errors import UserError
 
 SECONDS = 20  # for one answer
@@ -48,10 +48,24 @@ def grade_all(
     for exercise in exercises:
         if not exercise.file.is_file():
             raise UserError(f"{exercise.file}: no such file")
-    calls = [_call(exercise, how) for exercise in exercises]
+    known = [not_started(exercise) for exercise in exercises]
+    calls = [_call(e, how) for e, verdict in zip(exercises, known, strict=True) if not verdict]
     outcomes = call_in_children(calls, seconds, at_once)
-    for exercise, outcome in zip(exercises, outcomes, strict=True):
-        yield verdict_of(exercise, outcome, **how)
+    for exercise, verdict in zip(exercises, known, strict=True):
+        yield verdict or verdict_of(exercise, next(outcomes), **how)
+
+
+def not_started(exercise: Exercise) -> Verdict | None:
+    """A verdict without running anything, if the file still raises NotImplementedError."""
+    places = unwritten_places(exercise.file)
+    if not places:
+        return None
+    where = " and ".join(f"{function} (line {line})" for function, line, _ in places)
+    text = f"{where} still raise{'s' * (len(places) == 1)} NotImplementedError."
+    for _, line, code_follows in places:
+        if code_follows:
+            text += f" Python never reaches the code below line {line}: remove that line."
+    return Verdict(exercise.defines, "not started", findings=[Finding("not written", text)])
 
 
 def start(exercise: Exercise, *, seconds: float = SECONDS, **how: Any) -> Child:
@@ -66,9 +80,7 @@ def verdict_of(exercise: Exercise, outcome: Outcome, **how: Any) -> Verdict:
         try:
             record, proof = outcome.value
             verdict = Verdict.from_plain(record)
-            forged = verdict.as_declared and not _proves(
-                proof, exercise, how.get("device", "cpu")
-            )
+            forged = verdict.as_declared and not _proves(proof, exercise, how.get("device", "cpu"))
         except (TypeError, KeyError, ValueError, AttributeError):  # it is no verdict at all
             forged = True
         if forged:
@@ -85,6 +97,16 @@ def verdict_of(exercise: Exercise, outcome: Outcome, **how: Any) -> Verdict:
         verdict.users_lines = outcome.users_lines
     verdict.printed = outcome.printed
     return verdict
+
+
+def record(exercise: Exercise, verdict: Verdict) -> dict[str, Any]:
+    """A verdict for scripts, with the exercise and the file that it belongs to."""
+    return {
+        **verdict.to_plain(),
+        "as_declared": verdict.as_declared,
+        "exercise": exercise.name,
+        "file": str(exercise.file),
+    }
 
 
 def _call(exercise: Exercise, how: dict[str, Any]) -> partial[Any]:

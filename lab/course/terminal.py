@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 
 TICK_SECONDS = 0.1
@@ -29,7 +29,7 @@ def clear() -> None:
     print("\033[2J\033[3J\033[H", end="")
 
 
-def ticks() -> Iterator[str]:
+def ticks() -> Generator[str, None, None]:
     """A key that was pressed, or an empty text after a short time without one."""
     if not is_terminal():
         while True:
@@ -41,7 +41,7 @@ def ticks() -> Iterator[str]:
 
 
 @contextmanager
-def _single_keys():
+def _single_keys() -> Iterator[Callable[[], str]]:
     """A function that waits a tick for a key; keys come at once, without Enter."""
     if sys.platform == "win32":
         import msvcrt
