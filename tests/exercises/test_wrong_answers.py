@@ -43,7 +43,7 @@ def test_a_typical_wrong_answer_gets_its_own_sentence(name, wrong, sentence, tmp
     assert verdict.findings[0].text == sentence
 
 
-# ---- Not typical enough for a sentence of its own, but the learner must hear what is wrong --------
+# ---- Not typical enough for a sentence of its own, but the learner must hear what is wrong -----
 
 # Exercise, what is typed, the kind of the finding.
 OTHERS = [
