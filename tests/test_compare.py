@@ -110,10 +110,7 @@ def test_one_damaged_run_does_not_hide_the_others(tmp_path):
     out, err, code = run_compare(tmp_path, "--json")
     assert code == 0
     assert [run["name"] for run in json.loads(out)["runs"]] == ["a"]
-    assert (
-        err
-        == f"skipped {tmp_path / 'b'}: curve.csv has changed since the run wrote it: its checksum differs\n"
-    )
+    assert err.startswith(f"skipped {tmp_path / 'b'}: curve.csv has changed")
     assert not (tmp_path / "comparison.png").exists()
 
 

@@ -259,11 +259,7 @@ def _relu_says(case: Case, position: int, row: int, column: int) -> float | None
 
 
 def _hint(
-    case: Case,
-    i: int,
-    says: torch.Tensor,
-    numeric: dict[int, torch.Tensor],
-    wrong: torch.Tensor,
+    case: Case, i: int, says: torch.Tensor, numeric: dict[int, torch.Tensor], wrong: torch.Tensor
 ) -> tuple[str, str]:
     """The kind of a wrong gradient and the usual cause, read off the numbers."""
     is_ = numeric[i]
