@@ -34,7 +34,7 @@ from lab.course.exercise import Exercise, find_exercises
 from lab.course.grading import SECONDS, grade, grade_all, record
 from lab.course.session import print_hint, print_overview, report, watch
 from lab.devices import pick_device
-from lab.errors import UserError, explained, user_traceback
+from lab.errors import UserError, errors_as_messages, user_traceback
 from lab.jsonable import jsonable
 
 
@@ -210,5 +210,5 @@ def _print_table(verdicts: Iterator[Verdict]) -> list[Verdict]:
 
 
 if __name__ == "__main__":
-    with explained():
+    with errors_as_messages():
         sys.exit(main())

@@ -16,7 +16,7 @@ The check compares what you return with a numerical gradient: how much y changes
 millionth. float32 has too few digits to see that, so the check runs in float64.
 
 Check it:   python check.py exercises.scale
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 """
 
 import torch

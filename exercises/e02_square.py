@@ -11,7 +11,7 @@ The check runs in float64, because a numerical gradient needs the digits. If you
 `torch.zeros_like(x)` gives it the shape and the dtype of x.
 
 Check it:   python check.py exercises.square
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 """
 
 import torch

@@ -11,7 +11,7 @@ tensor: a product, `grad_output.clone()`, or one that you make with `torch.zeros
 check runs in float64, because a numerical gradient needs the digits; `zeros_like` keeps the dtype.)
 
 Check it:   python check.py exercises.relu
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 Train it:   python train.py function=exercise_relu
 """
 

@@ -9,7 +9,7 @@ costs nothing, and with y at hand backward needs no exp.
 The check runs in float64, because a numerical gradient needs the digits.
 
 Check it:   python check.py exercises.sigmoid
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 Train it:   python train.py function=exercise_sigmoid
 """
 

@@ -18,7 +18,7 @@ first six digits or so. float64 has about 16 digits, which leaves ten for the di
 has only 7, which leaves almost none.
 
 Check it:   python check.py exercises.numerical_gradient
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 """
 
 from collections.abc import Callable

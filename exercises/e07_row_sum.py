@@ -10,7 +10,7 @@ The check runs in float64, because a numerical gradient needs the digits. If you
 `grad_output.new_zeros(ctx.shape)` gives it the right dtype; `torch.zeros(ctx.shape)` does not.
 
 Check it:   python check.py exercises.row_sum
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 """
 
 import torch

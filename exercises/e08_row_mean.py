@@ -6,7 +6,7 @@
 The check runs in float64, because a numerical gradient needs the digits.
 
 Check it:   python check.py exercises.row_mean
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 """
 
 import torch

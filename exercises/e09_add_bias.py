@@ -11,7 +11,7 @@ shape of its input.
 The check runs in float64, because a numerical gradient needs the digits.
 
 Check it:   python check.py exercises.add_bias
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 """
 
 import torch

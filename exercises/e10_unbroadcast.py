@@ -14,7 +14,7 @@ then repeats b along each dimension that b lacks, and along each in which b has 
 The check calls your function in float64, as it calls every backward of this course.
 
 Check it:   python check.py exercises.unbroadcast
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 """
 
 import torch

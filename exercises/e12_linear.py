@@ -13,7 +13,7 @@ third value is False when bias is None.
 The check runs in float64, because a numerical gradient needs the digits.
 
 Check it:   python check.py exercises.linear
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 Train it:   python train.py function=exercise_linear
 """
 

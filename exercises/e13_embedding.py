@@ -12,7 +12,7 @@ The check runs in float64, because a numerical gradient needs the digits;
 `grad_output.new_zeros(ctx.shape)` makes a tensor of zeros with the right dtype.
 
 Check it:   python check.py exercises.embedding
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 """
 
 import torch

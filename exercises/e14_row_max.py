@@ -9,7 +9,7 @@ in `torch.amax`.
 The check runs in float64, because a numerical gradient needs the digits.
 
 Check it:   python check.py exercises.row_max
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 """
 
 import torch

@@ -11,7 +11,7 @@ that: it subtracts the largest x of the row first. Backward must not overflow ei
 The check runs in float64, because a numerical gradient needs the digits.
 
 Check it:   python check.py exercises.logsumexp
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 """
 
 import torch

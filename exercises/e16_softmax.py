@@ -14,7 +14,7 @@ J.
 The check runs in float64, because a numerical gradient needs the digits.
 
 Check it:   python check.py exercises.softmax
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 """
 
 import torch

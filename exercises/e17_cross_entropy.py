@@ -13,7 +13,7 @@ grad_output is 1; but if the loss is scaled or added to another one, it is not.
 The check runs in float64, because a numerical gradient needs the digits.
 
 Check it:   python check.py exercises.cross_entropy
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 """
 
 import torch

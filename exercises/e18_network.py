@@ -17,7 +17,7 @@ pass there (`hidden >= 0`); if you do the same, the two loss curves are equal in
 The check runs in float64, because a numerical gradient needs the digits.
 
 Check it:   python check.py exercises.network
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 Train it:   python train.py model=exercise_network
 Compare:    python train.py -m function=builtin model=two_layer_net,exercise_network
 """

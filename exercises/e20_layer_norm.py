@@ -13,7 +13,7 @@ y again, from x. That is slower than storing them on ctx, but safer: exercise 27
 The check runs in float64, because a numerical gradient needs the digits.
 
 Check it:   python check.py exercises.layer_norm
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 """
 
 import torch

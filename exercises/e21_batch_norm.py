@@ -15,7 +15,7 @@ The lines already in backward compute std and normal again, from x.
 The check runs in float64, because a numerical gradient needs the digits.
 
 Check it:   python check.py exercises.batch_norm
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 """
 
 import torch

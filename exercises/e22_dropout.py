@@ -14,7 +14,7 @@ move an element of x and see the same elements dropped.
 The check runs in float64, because a numerical gradient needs the digits.
 
 Check it:   python check.py exercises.dropout
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 """
 
 import torch

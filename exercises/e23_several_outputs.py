@@ -14,7 +14,7 @@ All are elementwise, of the shape of x. Backward gets one gradient for each outp
 The check runs in float64, because a numerical gradient needs the digits.
 
 Check it:   python check.py exercises.several_outputs
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 """
 
 import torch

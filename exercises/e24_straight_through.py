@@ -11,7 +11,7 @@ that function, and the check compares your backward with its derivative.
 The check runs in float64, because a numerical gradient needs the digits.
 
 Check it:   python check.py exercises.straight_through
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 Train it:   python train.py function=exercise_straight_through
 """
 

@@ -16,7 +16,7 @@ At exactly 0 you may choose a slope between 0.1 and 1.
 The check runs in float64, because a numerical gradient needs the digits.
 
 Check it:   python check.py exercises.in_place
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 Train it:   python train.py function=exercise_in_place
 """
 

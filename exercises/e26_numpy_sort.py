@@ -18,7 +18,7 @@ second derivative would be wrong. Backward must refuse it, with a second decorat
 The check runs in float64, because a numerical gradient needs the digits.
 
 Check it:   python check.py exercises.numpy_sort
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 """
 
 import numpy as np

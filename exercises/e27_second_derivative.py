@@ -13,7 +13,7 @@ You may change forward, but it must still return y alone.
 The check runs in float64, because a numerical gradient needs the digits.
 
 Check it:   python check.py exercises.second_derivative
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 Train it:   python train.py function=exercise_second_derivative
 """
 

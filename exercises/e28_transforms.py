@@ -25,7 +25,7 @@ dimension, and in_dims[0] says which one that is: 0 for the first.
 The check runs in float64, because a numerical gradient needs the digits.
 
 Check it:   python check.py exercises.transforms
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 """
 
 import torch

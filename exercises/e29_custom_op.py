@@ -17,7 +17,7 @@ check that the gradient is right. The check of this course does; it runs in floa
 numerical gradient needs the digits.
 
 Check it:   python check.py exercises.custom_op
-            add --hint for a hint, or --watch to check at every save
+            add --hint for a hint (twice for more), or --watch to check at every save
 """
 
 import numpy as np

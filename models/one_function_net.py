@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
 from torch import Tensor, nn
 
 from .two_layer_net import INITS
@@ -25,6 +24,7 @@ class OneFunctionNet(nn.Module):
     Raises:
         ValueError: init is none of the above.
 
+    >>> import torch
     >>> net = OneFunctionNet(3, 4, 2, init="normal", network=lambda x, w1, w2: x @ w1 @ w2)
     >>> net(torch.ones(5, 3)).shape
     torch.Size([5, 2])

@@ -29,10 +29,10 @@ def unbroadcast(grad_output: Tensor, shape: tuple[int, ...]) -> Tensor:
 def sample_inputs() -> list[tuple]:
     return [
         (torch.randn(5, 3), (3,)),
+        (torch.randn(3, 3), (3, 3)),
         (torch.randn(3, 3), (3, 1)),
         (torch.randn(5, 3), (1, 3)),
         (torch.randn(2, 4, 3), (4, 1)),
-        (torch.randn(3, 3), (3, 3)),
         (torch.randn(2, 3), ()),
         (torch.randn(2, 1, 3), (1, 3)),
         (torch.randn(1, 3), (1, 3)),

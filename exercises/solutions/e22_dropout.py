@@ -96,9 +96,11 @@ class MaskFromTheValues(Dropout):
 
     @staticmethod
     def forward(ctx, x: Tensor, p: float, seed: int) -> Tensor:
-        y = Dropout.forward(ctx, x, p, seed)
-        ctx.save_for_backward(y)
-        return y
+        generator = torch.Generator(x.device).manual_seed(seed)
+        kept = torch.rand(x.shape, generator=generator, device=x.device) >= p
+        ctx.save_for_backward(x * kept)
+        ctx.p = p
+        return x * kept / (1 - p)
 
     @staticmethod
     def backward(ctx, grad_output: Tensor) -> tuple[Tensor, None, None]:
