@@ -131,6 +131,7 @@ def _is_users_syntax(error: BaseException) -> bool:
 
 
 def is_users_file(filename: str) -> bool:
+    """Whether a user wrote this file: it is neither the lab's nor an installed package's."""
     return Path(filename).is_file() and not _is_in(filename, OURS + INSTALLED)
 
 
