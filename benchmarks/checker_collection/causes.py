@@ -170,6 +170,15 @@ KINDS: dict[str, tuple[str, set[str]]] = {
 _NO_CAUSE = r"wrong value|wrong gradient|gradcheck|declaration"
 _CLAIMS = {
     r"no mask": "no mask",
+    r"wrong mask": "wrong mask",
+    r"repeated index": "overwrites",
+    r"needs_input_grad": "needs_input_grad",
+    r"gradient for a number": "wrong input",
+    r"wrong dimension": "wrong dimension",
+    r"tensors in a tuple": "tuple of tensors",
+    r"memory": "keeps memory",
+    r"kink": "kink",
+    r"no inputs found|no output|not written": "error",
     r"mask from (the )?output": "mask from output",
     r"mask from grad.output": "mask from grad_output",
     r"used twice|linear": "not linear",

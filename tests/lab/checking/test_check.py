@@ -377,7 +377,7 @@ def test_second_derivative_wrong_refused_or_raising():
 
     wrong = check_function(square(through_numpy))
     assert (wrong.verdict, wrong.kinds) == ("wrong", ["second derivative"])
-    assert "a second backward gives 0, the numerical gradient of the first is 2." in (
+    assert "a second backward gives 0, the numerical gradient of the first" in (
         wrong.findings[0].text
     )
     refused = check_function(square(once_differentiable(through_numpy)))
