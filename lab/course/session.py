@@ -20,26 +20,27 @@ WIDTH = 80
 PRINTED_LINES = 10
 
 
-def report(exercise: Exercise, verdict: Verdict) -> str:
-    """The verdict for the learner, and what to do next."""
+def report(exercise: Exercise, verdict: Verdict, at_terminal: bool = True) -> str:
+    """The verdict for the learner, and, at a terminal, what to do next."""
     paragraphs = [finding.text for finding in verdict.findings]
     advice: dict[str, str] = {}
+    own = exercise.is_own and at_terminal
     if verdict.as_declared:
         if exercise.defines != exercise.name:
             of = "its surrogate" if verdict.verdict == "surrogate" else "forward"
             paragraphs.append(f"Backward is the derivative of {of}.")
         paragraphs += [*map(str, verdict.kinks), *verdict.notes]
-        if exercise.is_own:
+        if own:
             advice["Compare"] = _path(exercise.solution)
             if exercise.trains_as:
                 advice["Train it"] = f"python train.py {exercise.trains_as}"
             for following in every_exercise()[exercise.number : exercise.number + 1]:
                 advice["Next"] = _path(following.file)
-    elif verdict.verdict == "not started":
+    elif own and verdict.verdict == "not started":
         advice = {"The task": _path(exercise.file)}
-    elif exercise.is_own:
+    elif own:
         advice = {"A hint": f"python check.py exercises.{exercise.name} --hint"}
-    state = painted(_state(verdict), _colour(verdict))
+    state = painted(_state(verdict), _colour(verdict)) if at_terminal else _state(verdict)
     lines = [f"Exercise {exercise.number}, {exercise.name}: {state}"]
     for text in paragraphs:
         lines += textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
