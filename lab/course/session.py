@@ -224,7 +224,7 @@ class _Watch:
         elif self.screen:
             later = [e for e in self.unsolved if e.number > self.current.number]
             self.current, self.hint_level = (later or self.unsolved)[0], 0
-            self._show(f"{self.text}\n\n{painted('Exercise done.', 'green')} n goes on.")
+            self._show(f"{self.text}\n\n{painted('Exercise done.', 'green')} Press n to go on.")
         else:
             print(f"{self.text}\n", flush=True)
             self._go_to_next()
@@ -273,7 +273,7 @@ def _list(exercises: list[Exercise], verdicts: dict[Exercise, Verdict]) -> str:
         names = []
         for exercise in chapter:
             solved = exercise in verdicts and verdicts[exercise].as_declared
-            names.append(f"[{'x' if solved else ' '}]\xa0{exercise.name}")
+            names.append(f"[{'x' if solved else chr(160)}]\xa0{exercise.name}")
         wrapped = textwrap.wrap("  ".join(names), WIDTH - 2, break_on_hyphens=False)
         lines += [painted(title, "bold"), *(f"  {line}" for line in wrapped)]
     return "\n".join(lines).replace("\xa0", " ")
@@ -298,14 +298,14 @@ def _path(path: Path) -> str:
 
 
 WELCOME = """\
-Welcome. Each exercise is one small file in exercises/: forward is there, backward
-is yours. Open the current exercise in your editor, read the task at its top, put
-your answer in place of `raise NotImplementedError`, and save. Each save is checked
-here, and a wrong answer gets a sentence about what is wrong.
+Welcome. Each exercise is one small file in exercises/: forward is there, and
+backward is yours. Open the current exercise in your editor, read the task at its
+top, put your answer in place of `raise NotImplementedError`, and save. Each save
+is checked here, and a wrong answer gets a sentence about what is wrong.
 
-n shows the current exercise, h a hint, and exercises/README.md says more."""
+n shows the current exercise, h a hint; exercises/README.md says more."""
 
 ALL_SOLVED = """\
 You have solved every exercise. Compare your answers with exercises/solutions/,
-check a Function of your own with `python check.py my_file.py`, or train a network
-through one: the README shows how."""
+check a Function of your own with `python check.py my_file.py`, or train a
+network through one: README.md shows how."""
