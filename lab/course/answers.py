@@ -22,7 +22,7 @@ from torch.autograd.function import once_differentiable
 
 from lab.checking.check import check_function
 from lab.checking.numbers import gradients, index_text
-from lab.checking.samples import Case, declared_inputs, is_float
+from lab.checking.samples import Case, can_need_grad, declared_inputs
 from lab.checking.targets import functions_in, module_of_file
 from lab.checking.users_code import Crash, users_code
 from lab.checking.verdict import Finding, Verdict
@@ -135,7 +135,7 @@ def numbers_for_proof(function: Any, task: Task, secret: int) -> list[float]:
         numbers = None
         for dtype in (torch.float64, torch.float32):
             torch.manual_seed(secret + len(proof))
-            moved = [arg + 1e-2 * random_like(arg) if is_float(arg) else arg for arg in args]
+            moved = [arg + 1e-2 * random_like(arg) if can_need_grad(arg) else arg for arg in args]
             typed = _with_dtype(moved, dtype)
             question = partial(_gradients, typed, random_like)
             numbers = numbers or _tried(
@@ -270,7 +270,10 @@ def _second_derivative(task: Task, verdict: Verdict) -> list[Finding]:
     if "second_derivative" in task.asks_for and verdict.second_derivative != "right":
         text = "The first derivative is right. This exercise asks for the second too, but it "
         text += "is refused" if verdict.second_derivative == "refused" else "raises an error"
-    if "once_differentiable" in task.asks_for and verdict.second_derivative == "raises":
+    if "once_differentiable" in task.asks_for and verdict.second_derivative in (
+        "raises",
+        "no graph",
+    ):
         text = "The first derivative is right. A second one raises an error by accident; refuse "
         text += "it with @once_differentiable, on the line below @staticmethod"
     return [Finding("second derivative", f"{text}.")] if text else []
@@ -405,7 +408,7 @@ def _computed(args: tuple, needed: list[int], function: Any) -> list[Any]:
 def _returned(case: Case, needed: list[int]) -> list[torch.Tensor | None]:
     """What backward itself returns, before PyTorch completes it."""
     outputs = _outputs(case.target, _copies(case.leaves(needed)))
-    node: Any = next(output.grad_fn for output in outputs if is_float(output))
+    node: Any = next(output.grad_fn for output in outputs if can_need_grad(output))
     returned = node.apply(*map(torch.ones_like, outputs))
     return list(returned if isinstance(returned, tuple) else (returned,))
 
@@ -442,7 +445,7 @@ def _copies(args: Any) -> tuple:
 
 
 def _with_dtype(args: Any, dtype: torch.dtype) -> tuple:
-    return tuple(arg.to(dtype) if is_float(arg) else arg for arg in args)
+    return tuple(arg.to(dtype) if can_need_grad(arg) else arg for arg in args)
 
 
 def _subsets(floats: list[int]) -> list[list[int]]:
