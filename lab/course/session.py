@@ -22,7 +22,7 @@ PRINTED_LINES = 10
 
 def report(exercise: Exercise, verdict: Verdict, at_terminal: bool = True) -> str:
     """The verdict for the learner, and, at a terminal, what to do next."""
-    paragraphs = [finding.text for finding in verdict.findings]
+    paragraphs: list[str] = []
     advice: dict[str, str] = {}
     own = exercise.is_own and at_terminal
     if verdict.as_declared:
@@ -42,6 +42,8 @@ def report(exercise: Exercise, verdict: Verdict, at_terminal: bool = True) -> st
         advice = {"A hint": f"python check.py exercises.{exercise.name} --hint"}
     state = painted(_state(verdict), _colour(verdict)) if at_terminal else _state(verdict)
     lines = [f"Exercise {exercise.number}, {exercise.name}: {state}"]
+    for finding in verdict.findings:
+        lines += finding.lines(WIDTH)
     for text in paragraphs:
         lines += textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
     blocks = [verdict.users_lines]
