@@ -1,4 +1,4 @@
-"""What people typed that once went wrong, as they typed it: one line, the right exit code, no litter."""
+"""Mistakes as people typed them: one line, the right exit code, nothing left behind."""
 
 from __future__ import annotations
 
