@@ -15,7 +15,7 @@ import yaml
 from conftest import HOME, command, composed, config_of
 from omegaconf import OmegaConf
 
-from benchmarks import plain
+from benchmarks import plain, plain_sine
 from lab.recording.checkpoint import load_checkpoint
 from tests.typed import typed
 
@@ -314,6 +314,19 @@ def test_descend_lands_on_the_known_minimum(run_in):
     assert weights["x"].item() == pytest.approx(2 ** (2 / 3), abs=1e-4)
     assert weights["y"].item() == pytest.approx(0, abs=1e-4)
     assert run.summary.final_loss == pytest.approx(1.88988, abs=1e-5)
+
+
+def test_sine_gives_the_losses_of_a_plain_script_bit_for_bit(run_in):
+    losses: list[float] = []
+    weights = plain_sine.fit(record=lambda step, loss: losses.append(loss))
+    run = run_in("experiment=sine")
+    assert curve(run.folder) == losses
+    assert len(losses) == 2000
+    # The numbers of conf/experiment/sine.yaml; the best cubic has a loss of 8.817.
+    assert losses[0] == pytest.approx(461.9026, rel=1e-5)
+    assert losses[-1] == pytest.approx(8.9436, rel=1e-3)
+    saved = torch.load(run.folder / "weights.pt")
+    assert [saved[name].item() for name in "abcd"] == weights
 
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="torch.compile needs a C++ compiler")
