@@ -17,8 +17,8 @@ from torch import Tensor
 HINTS = (
     "Loop over the elements of x. For each one make a fresh copy of x, change that one element of "
     "the copy, and call the function: once with +eps, once with -eps.",
-    "Start with `gradient = torch.zeros_like(x)` and `for i in range(x.numel()):`. `x.flatten()` "
-    "numbers the elements of any shape, and `.reshape(x.shape)` goes back.",
+    "`gradient = torch.zeros_like(x)`, then `for i in range(x.numel()):`. With `x.flatten()` you "
+    "can count through the elements of any shape, and `.reshape(x.shape)` goes back.",
 )
 
 

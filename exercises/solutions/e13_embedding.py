@@ -15,8 +15,8 @@ from torch import Tensor
 HINTS = (
     "Each row of grad_output belongs to one row of weight: the one that forward copied. Where an "
     "index occurs twice, two rows of grad_output belong to the same row of weight; they add up.",
-    "Begin with `grad_weight = grad_output.new_zeros(ctx.shape)`. `index_add` adds rows to the "
-    "rows that an index names.",
+    "`grad_weight = grad_output.new_zeros(ctx.shape)`. `index_add` adds rows to the rows that an "
+    "index names.",
 )
 
 

@@ -16,8 +16,8 @@ from torch import Tensor
 HINTS = (
     "Write -log y_t as logsumexp(x) - x_t for one row. You know the gradient of both terms. Then "
     "think of the mean over the rows, and of grad_output.",
-    "Begin with `one_hot = torch.nn.functional.one_hot(target, x.shape[1])`, which is 1 at the "
-    "right class of each row, else 0.",
+    "`one_hot = torch.nn.functional.one_hot(target, x.shape[1])`, which is 1 at the right class "
+    "of each row, else 0.",
 )
 
 

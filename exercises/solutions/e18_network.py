@@ -21,8 +21,8 @@ from torch import Tensor
 HINTS = (
     "Start at the end, y = active w2: exercise 11 gives dL/dw2 and dL/dactive. The second one is "
     "the grad_output of the line before, a ReLU, and so on.",
-    "Begin with `grad_active = grad_output.mm(w2.t())` and then `grad_hidden = grad_active * "
-    "(...)`, with the mask of exercise 4, made from hidden.",
+    "`grad_active = grad_output.mm(w2.t())`, then `grad_hidden = grad_active * (...)`, with the "
+    "mask of exercise 4, made from hidden.",
 )
 
 

@@ -17,8 +17,8 @@ from torch import Tensor
 HINTS = (
     "x_j affects its own y_j with slope 1, and every y_i of the row through the mean, with slope "
     "-1/D. Multiply each by grad_output_i and add them up.",
-    "The line is `return grad_output - ...`, with one number per row in place of the dots; "
-    "keepdim=True keeps these numbers a column.",
+    "`return grad_output - ...`, with one number per row in place of the dots. keepdim=True keeps "
+    "these numbers a column.",
 )
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 HINTS = (
     "Go backward through the two formulas. The second one gives the gradients of weight, of bias, "
     "and of normal. From normal to x it is exercise 20, over the rows instead of within a row.",
-    "Begin with `grad_normal = grad_output * weight`, and go on with its mean over dim 0.",
+    "`grad_normal = grad_output * weight`. Go on with its mean over dim 0.",
 )
 
 

@@ -17,8 +17,8 @@ from torch import Tensor
 HINTS = (
     "The derivative is the chain rule: the square root outside, 1 + x^2 inside. Written with x "
     "and y it becomes very short.",
-    "fake is `return torch.empty_like(x)`. setup_context begins with `(x,) = inputs` and saves x "
-    "and output; backward begins with `x, y = ctx.saved_tensors`.",
+    "`return torch.empty_like(x)` in fake, `(x,) = inputs` in setup_context, which saves x and "
+    "output, and `x, y = ctx.saved_tensors` in backward.",
 )
 
 asks_for = ("gradient", "fake")
