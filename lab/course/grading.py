@@ -183,8 +183,8 @@ def _at_kink(answer: Any, right: Any, args: tuple) -> list[Finding]:
         if differ.any():
             i = int(differ.int().argmax())
             text = (
-                f"At {element_text(case, position, i)}, a point without a derivative, backward returns "
-                f"{a.flatten()[i]:.4g} for a grad_output of 1; this exercise asks for "
+                f"At {element_text(case, position, i)}, a point without a derivative, backward "
+                f"returns {a.flatten()[i]:.4g} for a grad_output of 1; this exercise asks for "
                 f"{b.flatten()[i]:.4g}."
             )
             return [Finding("kink", text)]

@@ -97,6 +97,7 @@ class Run:
             if self.config.resume is None:
                 make_folder(self.folder)
                 closing.enter_context(locked(self.folder))
+                make_folder(self.folder)  # a run may have begun before the lock, and ended
             else:
                 closing.enter_context(locked(self.folder))
                 points = self._resume()
