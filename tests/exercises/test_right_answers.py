@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 from answers import RIGHT, file_of, typed
+
+from lab import HOME
 from lab.course.answers import judge
 from lab.course.exercise import every_exercise
 from lab.course.grading import grade
 from lab.course.session import report
-
-from lab import HOME
 
 COURSE = {exercise.name: exercise for exercise in every_exercise()}
 SEEDS = range(2)  # `python benchmarks/exercises.py` tries eight

@@ -5,10 +5,10 @@ import re
 
 import pytest
 from answers import file_of
-from lab.course.exercise import every_exercise
 
 from exercises import CHAPTERS
 from lab import HOME
+from lab.course.exercise import every_exercise
 
 COURSE = {exercise.name: exercise for exercise in every_exercise()}
 NUMBER_OF_EXERCISES = 29

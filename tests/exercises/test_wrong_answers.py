@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from answers import typed
+
 from lab.course.answers import judge
 from lab.course.exercise import every_exercise
 
