@@ -77,6 +77,15 @@ class IndexIgnored(Embedding):
         return None, grad
 
 
+class GradOutputItself(Embedding):
+    """This returns grad_output itself, which has a row for each index. The gradient of weight has a
+    row for each row of weight: add row n of grad_output to its row index_n."""
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> tuple[None, Tensor]:
+        return None, grad_output
+
+
 class ReadsInsteadOfWrites(Embedding):
     """grad_output[index] reads the rows that index names, as forward does. Backward must write: add
     row n of grad_output to row index_n of the gradient."""

@@ -84,6 +84,17 @@ class MaskFromGradient(Network):
         return _gradients(ctx, grad_hidden, x.mm(w1).clamp(min=0), grad_output)
 
 
+class ActiveForMask(Network):
+    """The gradient that passes the ReLU is multiplied by active, the value. Multiply it by the
+    slope of the ReLU instead, a mask: 1 where hidden is positive, else 0."""
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
+        x, w1, w2 = ctx.saved_tensors
+        active = x.mm(w1).clamp(min=0)
+        return _gradients(ctx, grad_output.mm(w2.t()) * active, active, grad_output)
+
+
 class HiddenForActive(Network):
     """The gradient of w2 is made from hidden. Forward multiplied w2 by active, the output of the
     ReLU: use active."""

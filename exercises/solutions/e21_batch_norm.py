@@ -99,6 +99,32 @@ class StdHeldConstant(BatchNorm):
         return grad_x, (grad_output * normal).sum(dim=0), grad_output.sum(dim=0)
 
 
+class SumsForMeans(BatchNorm):
+    """In the gradient of x there are sums in place of means. x_ij is only 1/N of the mean of its
+    column, and of the variance: use means."""
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> tuple[Tensor, ...]:
+        _, weight = ctx.saved_tensors
+        std, normal = _parts(ctx)
+        grad_normal = grad_output * weight
+        through_std = normal * (grad_normal * normal).sum(dim=0)
+        grad_x = (grad_normal - grad_normal.sum(dim=0) - through_std) / std
+        return grad_x, (grad_output * normal).sum(dim=0), grad_output.sum(dim=0)
+
+
+class DivisionForgotten(BatchNorm):
+    """The three terms of the gradient of x are right, but forward divides by std, so each of them
+    must be divided by std as well."""
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> tuple[Tensor, ...]:
+        _, weight = ctx.saved_tensors
+        std, _ = _parts(ctx)
+        grad_x, grad_weight, grad_bias = _answer(ctx, grad_output, grad_output * weight)
+        return grad_x * std, grad_weight, grad_bias
+
+
 class MeansWithinARow(BatchNorm):
     """The means run within a row, as in exercise 20. Here mean and std belong to a column, so take
     the means over dim 0."""

@@ -70,6 +70,16 @@ class BackwardWithoutSum(SumOfSquares):
         return 2 * x * grad_output
 
 
+class NoSumsAtAll(BackwardWithoutSum):
+    """Neither backward nor jvp adds anything up, as if y_i were x_i^2 alone. Backward adds up
+    grad_output from j to the end, jvp adds up 2 x x_tangent from the start."""
+
+    @staticmethod
+    def jvp(ctx, x_tangent: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return 2 * x * x_tangent
+
+
 class BackwardFromTheStart(SumOfSquares):
     """Backward adds up grad_output from the start to j. x_j affects y_j and those after it, not
     those before: add up from j to the end."""
