@@ -51,7 +51,7 @@ class Network(torch.autograd.Function):
         return [
             (torch.randn(3, 3), torch.randn(3, 3), torch.randn(3, 3)),
             (torch.randn(4, 2), torch.randn(2, 5), torch.randn(5, 3)),
-            (torch.ones(1, 1), torch.ones(1, 1), torch.zeros(1, 1)),
+            (torch.zeros(1, 1), torch.ones(1, 2), torch.ones(2, 1)),
         ]
 
 
