@@ -153,7 +153,7 @@ def _factor(compared: list[Comparison]) -> str:
     """What to say where backward is a constant times the right one; else nothing."""
     factors = [_factor_of(c) for c in compared]
     known = [(f, c) for f, c in zip(factors, compared, strict=True) if f is not None]
-    if not known or any(math.isnan(f) for f, _ in known):
+    if not known or any(math.isnan(f) for f, _ in known) or not _telling(compared, known[0][0]):
         return ""
     factor = known[0][0]
     reduced = [_reduced_sizes(c) for _, c in known]
@@ -190,6 +190,13 @@ def _factor(compared: list[Comparison]) -> str:
         for c in compared
     )
     return f"{said} {DECLARE_SURROGATE}" if identity else said
+
+
+def _telling(compared: list[Comparison], factor: float) -> bool:
+    """Whether the numbers are many enough, or the factor simple enough, for no coincidence."""
+    slopes = torch.cat([c.numerical[c.slopes.smooth] for c in compared])
+    different = (slopes[slopes.abs() > 1e-6] * 1e4).round().unique().numel()
+    return different > 2 or any(abs(f - round(f)) < 1e-5 * abs(f) for f in (factor, 1 / factor))
 
 
 def _factor_of(comparison: Comparison) -> float | None:
@@ -237,7 +244,7 @@ def _hypotheses(
         ),
         (
             "no mask",
-            "Forward is flat there, so no gradient may pass: the mask is missing. "
+            "Forward is flat there, so no gradient may pass: the mask is missing, or lets all through. "
             + DECLARE_SURROGATE,
             _no_mask,
         ),
@@ -247,7 +254,12 @@ def _hypotheses(
             lambda c: _masked(c, lambda input, output: output > 0),
         ),
         (
-            "inverted mask",
+            "wrong value",
+            "It passes grad_output on as it is.",
+            _passes_on,
+        ),
+        (
+            "wrong mask",
             "The mask is inverted: each side of 0 has the slope of the other.",
             lambda c: _masked(c, lambda input, output: input < 0),
         ),
@@ -272,7 +284,8 @@ def _hypotheses(
     found.append(
         (
             "no conj",
-            "conj is missing: multiply by the conjugate of the derivative, as PyTorch does.",
+            "It is the conjugate of the right one: PyTorch multiplies by the conjugate of the "
+            "derivative.",
             _conjugate,
         )
     )
@@ -300,7 +313,7 @@ def _another_input(
     if all(_equal(its, mine.numerical) for mine, its in pairs if id(mine) in alike):
         text = f"It is the gradient for {name}, and the other way round: return the gradients in "
         return "swapped", f"{text}the order of forward's inputs.", predicted
-    return "copied", f"It is the correct gradient for {name}.", predicted
+    return "wrong value", f"It is equal to the correct gradient for {name}.", predicted
 
 
 def _input_transposed(comparison: Comparison) -> torch.Tensor | None:
@@ -326,14 +339,14 @@ def _turned_jacobian(comparison: Comparison) -> torch.Tensor | None:
 
 def _conjugate(comparison: Comparison) -> torch.Tensor | None:
     """J g in place of conj(J) g: the conjugate of the right answer for the conjugate of g."""
-    outputs = comparison.case.outputs(*comparison.case.args)
-    if not all(
-        tensor.is_complex() for tensor in (*outputs, comparison.case.args[comparison.position])
-    ):
+    case = comparison.case
+    complex_outputs = {output.is_complex() for output in case.outputs(*case.args)}
+    if not case.args[comparison.position].is_complex() or len(complex_outputs) > 1:
         return None
     predicted = comparison.numerical.clone()
-    predicted[1::2] *= -1
     predicted[:, 1::2] *= -1
+    if complex_outputs == {True}:
+        predicted[1::2] *= -1
     return predicted
 
 
@@ -341,8 +354,10 @@ def _diagonal(comparison: Comparison) -> bool:
     """Whether output element i depends on input element i alone, in forward and in backward."""
     shape = comparison.case.args[comparison.position].shape
     outputs = comparison.case.outputs(*comparison.case.args)
-    if len(outputs) != 1 or outputs[0].shape != shape or outputs[0].is_complex():
+    if len(outputs) != 1 or outputs[0].shape != shape:
         return False
+    if comparison.numerical.shape != (shape.numel(), shape.numel()):
+        return False  # complex
     return all(
         not (matrix - torch.diag(matrix.diagonal())).abs().gt(1e-6).any()
         for matrix in (comparison.numerical, comparison.backward)
@@ -354,6 +369,14 @@ def _one_value(values: torch.Tensor) -> float | None:
     if not values.numel() or (values - values[0]).abs().max() > 1e-6 * (1 + values[0].abs()):
         return None
     return values[0].item()
+
+
+def _passes_on(comparison: Comparison) -> torch.Tensor | None:
+    """The identity; where forward is flat, that is a missing mask."""
+    slope = comparison.numerical.diagonal()
+    if not _diagonal(comparison) or (slope.abs() < 1e-6).any():
+        return None
+    return torch.diag(torch.ones_like(slope))
 
 
 def _reciprocal(comparison: Comparison) -> torch.Tensor | None:

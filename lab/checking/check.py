@@ -143,17 +143,16 @@ class _Check:
 
     def run(self, sample_inputs: Any, compiled: bool) -> None:
         cases = self.cases(sample_inputs)
-        if self.verdict.kinds and self.verdict.kinds != ["edits grad_output"]:
+        if self.verdict.kinds:
             kind = self.verdict.kinds[0]
             self.verdict.verdict = "cannot run" if kind in NOT_RUN else "wrong"
             return
-        edited = bool(self.verdict.findings)
         fine = (
             self.ask(probes.is_repeatable, cases)
             and self.ask(probes.is_linear, cases)
             and (getattr(self.target, "surrogate", None) is True or self.values(cases))
         )
-        if fine and not edited:
+        if fine:
             self.beyond(cases, declared=self.declares_samples or sample_inputs is not None)
         if compiled and fine:
             self.note(probes.under_compile(cases[0]))
@@ -203,7 +202,7 @@ class _Check:
             self.note(notes)
             left_out |= {case.names[i] for i in case.passive}
             self.verdict.findings += [f for f in findings if f.kind not in self.verdict.kinds]
-            if self.verdict.findings and self.verdict.kinds != ["edits grad_output"]:
+            if self.verdict.findings:
                 return cases
             cases.append(case)
         if left_out or any(

@@ -255,6 +255,10 @@ def _returned(case: Case, returned: Any) -> tuple[Case, list[Finding], list[str]
             "that has none."
         )
         return case, [Finding("number of gradients", text)], []
+    for name, arg, gradient in zip(names, case.args, returned, strict=False):
+        if gradient is not None and not isinstance(arg, torch.Tensor):
+            text = f"backward returns a gradient for {name}, which is no tensor. Return None there."
+            return case, [Finding("gradient for a number", text)], []
     findings: list[Finding] = []
     notes: list[str] = []
     passive = list(case.passive)
@@ -285,7 +289,7 @@ def _returned(case: Case, returned: Any) -> tuple[Case, list[Finding], list[str]
             else:
                 text = f"backward returns a gradient of {shapes}. A gradient has its input's shape."
                 findings.append(Finding("shape", text))
-        elif gradient.dtype != arg.dtype and not gradient.is_complex():
+        elif gradient.dtype != arg.dtype and not (gradient.is_complex() or arg.is_complex()):
             text = (
                 f"backward returns {_kind_of(gradient)} for {name} of {_kind_of(arg)}. Make new "
                 f"tensors with torch.zeros_like({name}) or dtype={name}.dtype."

@@ -34,7 +34,8 @@ SHAPES = (
     ((2, 4, 6, 6), (3, 4, 3, 3), (3,)),  # images and filters
     ((2, 4, 5, 5), (4,), (4,)),  # images, and a number for each channel
     ((2, 3, 8), (4, 3, 3), (4,)),
-    SCALARS,
+    ((7,), (6, 7), (6,)),
+    ((5,), (5, 5), (5,)),
 )
 DOMAINS: tuple[Callable, ...] = (
     torch.randn,
@@ -42,12 +43,14 @@ DOMAINS: tuple[Callable, ...] = (
     lambda shape: torch.rand(shape) + 1.5,  # over 1
     lambda shape: torch.rand(shape) * 0.8 + 0.1,  # between 0 and 1
     lambda shape: (lambda x: x @ x.mT + torch.eye(shape[-1]))(torch.randn(shape)),  # definite
+    lambda shape: torch.randn(shape, dtype=torch.complex128),
 )
+COMPLEX_WORDS = {"conj", "complex", "is_complex", "view_as_real", "imag"}
 MOST_TRIES = 1500
 
-TENSOR, NUMBER, INTEGER, INDEX, CLASSES, MASK, BOOL = (
+TENSOR, NUMBER, INTEGER, INDEX, CLASSES, MASK, BOOL, FUNCTION = (
     "a float tensor", "a number", "an integer", "integer indices", "class targets",
-    "a tensor of 0 and 1", "True",
+    "a tensor of 0 and 1", "True", "torch.sin",
 )  # fmt: skip
 BY_NAME = {
     INDEX: "index indices idx ind i ids inds perm order positions",
@@ -59,6 +62,7 @@ BY_NAME = {
     INTEGER: "dim axis n k num size steps kernel_size stride padding groups repeats bits levels "
     "num_bits n_bits block_size upscale_factor shift shifts r times num_classes",
     BOOL: "training train inplace keepdim",
+    FUNCTION: "run fn f func function module callable activation act",
 }
 BY_ANNOTATION = {"float": NUMBER, "int": INTEGER, "bool": BOOL}
 NUMBERS = (0.3, 1.4, 0.8, 2.1)  # different ones for different arguments
@@ -96,7 +100,27 @@ def guessed_samples(target: Any, device: str) -> Guess:
             raise search.crashes[0]  # it fails on everything, for one and the same reason
         raise Crash(UserError(search.report(parameters)), "on random inputs", "no inputs found")
     guess.samples += _other_defaults(search, parameters, guess.samples[0])
+    if _speaks_of_complex(target):
+        guess.samples += [
+            args for args in map(_in_complex, guess.samples[:1]) if not search.problem_with(args)
+        ]
     return guess
+
+
+def _speaks_of_complex(target: Any) -> bool:
+    """Whether a method handles complex numbers, so that they are meant to be given."""
+    methods = [getattr(target, name, None) for name in ("forward", "backward", "setup_context")]
+    codes = [method.__code__ for method in methods if inspect.isfunction(method)]
+    return any(COMPLEX_WORDS & {*code.co_names} for code in codes)
+
+
+def _in_complex(args: tuple) -> tuple:
+    return tuple(
+        torch.complex(arg, arg.flip(list(range(arg.dim()))))
+        if can_need_grad(arg) and not arg.is_complex()
+        else arg
+        for arg in args
+    )
 
 
 class _Search:
@@ -115,7 +139,7 @@ class _Search:
         """The first kinds, domain and shapes that forward takes; prefers what backward fits."""
         fallbacks: dict[int, tuple] = {}
         for kinds in _orders(chosen, fixed or {}):
-            for domain, shapes in itertools.product(DOMAINS, SHAPES):
+            for domain, shapes in (*itertools.product(DOMAINS, SHAPES), (torch.randn, SCALARS)):
                 if self.tries >= MOST_TRIES:
                     break
                 if fallbacks and shapes in (*SQUARE, SCALARS):
@@ -202,6 +226,7 @@ _EXAMPLES = {
     CLASSES: "torch.tensor([3, 0, 3, 1, 2])",
     MASK: "torch.tensor([1.0, 0.0, 1.0])",
     BOOL: "True",
+    FUNCTION: "torch.sin",
 }
 
 
@@ -213,6 +238,8 @@ def _misfit(target: Any, args: tuple) -> int:
     try:
         kinds = {finding.kind for finding in examine(Case(target, args))[1]}
     except (Crash, RuntimeError, IndexError):
+        return 2
+    if "gradient for a number" in kinds:
         return 2
     return int(bool({"shape", "transposed"} & kinds))
 
@@ -268,7 +295,7 @@ def _fill(
         elif kind == MASK:
             args.append((torch.rand(next(following)) > 0.4).double())
         else:
-            args.append(True)
+            args.append(torch.sin if kind == FUNCTION else True)
     return args
 
 

@@ -20,7 +20,7 @@ from lab.checking.verdict import JUMP
 
 def equal_with_nan(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether shapes and numbers are the same, NaN being the same as NaN."""
-    return a.shape == b.shape and torch.equal(a.nan_to_num(), b.nan_to_num())
+    return a.shape == b.shape and torch.equal(as_real(a).nan_to_num(), as_real(b).nan_to_num())
 
 
 def close_to_rounding(case: Case, a: torch.Tensor, b: torch.Tensor) -> bool:
@@ -144,7 +144,7 @@ def slopes_of(case: Case, position: int, function: Callable | None = None) -> Sl
     here = _value(case, position, function, 0.0, 0)
     columns = range(as_real(case.args[position]).numel())
     # The step grows with x where x + step would lose its digits, no earlier: forward may oscillate.
-    unit = 1e3 if case.precision < 1e-10 else 1.0
+    unit = 1e3 if case.precision < 1e-10 else 1e2
     steps = case.eps * (as_real(case.args[position]).abs() / unit).clamp(min=1)
     left, right = _one_sided(case, position, function, here, steps, columns)
     noise = 30 * case.precision * here.abs()[:, None] / steps

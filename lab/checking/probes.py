@@ -6,6 +6,7 @@ relies on another: a fault that one finds hides none from the others.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import inspect
 import itertools
@@ -45,33 +46,41 @@ from lab.checking.verdict import JUMP, Finding, Kink
 
 
 def is_repeatable(case: Case) -> list[Finding]:
-    """Do the same inputs give the same numbers, also after a call on other inputs?"""
+    """Do the same inputs give the same numbers, also after calls on other inputs?"""
     leaves = case.leaves()
     with users_code("called a second time", "second call"):
         outputs, again = case.outputs(*leaves), case.outputs(*leaves)
     if not all(map(equal_with_nan, outputs, again)):
-        apart = max((a - b).abs().max().item() for a, b in zip(outputs, again, strict=True))
-        text = f"forward is not deterministic: the same inputs gave outputs {apart:.2g} apart"
-        text += ", though PyTorch's random state was the same. No gradient can be checked."
+        text = "forward is not deterministic: the same inputs gave different outputs, though "
+        text += "PyTorch's random state was the same. No gradient can be checked."
         return [Finding("not deterministic", text)]
     grads = random_grads(outputs)
     first = gradients(case, outputs, leaves, grads)
     try:
         second = gradients(case, outputs, leaves, grads)
     except Exception:  # it frees what forward saved, which is allowed; see `frees_its_buffers`
-        outputs = case.outputs(*leaves)
-        second = gradients(case, outputs, leaves, grads)
+        second = gradients(case, case.outputs(*leaves), leaves, grads)
     if not all(map(equal_with_nan, first, second)):
         text = "backward is not deterministic: called twice on the same graph, it gives two "
         return [Finding("not deterministic", text + "results. Does it change something on ctx?")]
     with users_code("called on other inputs before backward", "shared state"):
         outputs = case.outputs(*leaves)
-        case.outputs(*flipped(case).leaves())
+        for other in other_calls(case):
+            with contextlib.suppress(Exception):  # such inputs may not fit
+                other.outputs(*other.leaves())
         third = gradients(case, outputs, leaves, grads)
     if not all(map(equal_with_nan, first, third)):
         text = "A second call before backward changes the gradients of the first: something is "
         return [Finding("shared state", text + "kept on the class or globally. Keep it on ctx.")]
     return []
+
+
+def other_calls(case: Case) -> list[Case]:
+    """Other values; other numbers beside the tensors; other shapes."""
+    turned = flipped(case)
+    numbers = [0.6 * arg + 0.1 if isinstance(arg, float) else arg for arg in turned.args]
+    first_rows = [arg[:1] if can_need_grad(arg) and arg.dim() else arg for arg in case.args]
+    return [turned, *(replace(case, args=tuple(args)) for args in (numbers, first_rows))]
 
 
 def frees_its_buffers(case: Case) -> list[str]:
@@ -115,6 +124,21 @@ def is_linear(case: Case) -> list[Finding]:
             "the derivative by it."
         )
         return [Finding("ignores grad_output", text, text)]
+    if len(one) > 1:
+        with users_code("for one output at a time"):
+            alone = [backward([g if j == k else torch.zeros_like(g) for j, g in enumerate(one)])
+                     for k in range(len(one))]  # fmt: skip
+            without = [
+                gradients(case, [case.outputs(*leaves)[k]], leaves, [one[k]])
+                for k in range(len(one))
+            ]
+        for parts in (alone, without):
+            if not close(once, [torch.stack(each).sum(0) for each in zip(*parts, strict=True)]):
+                text = (
+                    "The gradient is wrong where several outputs are used: it is not the sum of "
+                    "the gradients for each output alone. Add them."
+                )
+                return [Finding("not linear", text)]
     summed = [a + 3 * b for a, b in zip(once, more, strict=True)]
     if close(both, summed) and close(large, [1e6 * a for a in once]):
         return []
@@ -227,7 +251,7 @@ def far_from_zero(case: Case, elementwise: bool) -> list[Finding]:
                 outputs = far.outputs(*leaves)
                 answers = gradients(far, outputs, leaves, [torch.ones_like(y) for y in outputs])
                 fine = all(answer.isfinite().all() for answer in answers)
-                if fine and not (elementwise and dtype == torch.float64):
+                if fine and not (elementwise and far.precision < 1e-10):
                     continue
                 compared = compare(far)
         except Crash:
@@ -236,7 +260,7 @@ def far_from_zero(case: Case, elementwise: bool) -> list[Finding]:
             where = f"far from zero, in {str(dtype).removeprefix('torch.')}"
             if comparison.not_finite.any():
                 return [_not_finite(comparison, where)]
-            if elementwise and dtype == torch.float64 and comparison.wrong.any():
+            if elementwise and far.precision < 1e-10 and comparison.wrong.any():
                 row, column = worst_element(comparison, comparison.wrong)
                 text = (
                     f"The gradient for {case.names[i]} is wrong {where}: at "
@@ -415,7 +439,7 @@ def _relu_chooses(comparison: Comparison, row: int, column: int) -> float | None
 
 
 def second_derivative(case: Case) -> tuple[str, list[Finding]]:
-    """Right, refused, raises, or wrong: the derivative of backward by the inputs and grad_output.
+    """Right, refused, raises, no graph, or wrong: the derivative of backward by the inputs and grad_output.
 
     >>> from functions import Template
     >>> second_derivative(Case(Template, (torch.ones(2, dtype=torch.float64),)))
@@ -429,7 +453,7 @@ def second_derivative(case: Case) -> tuple[str, list[Finding]]:
         first = torch.autograd.grad(outputs, inputs, grads, create_graph=True, allow_unused=True)
         known = [as_real_graph(grad).sum() for grad in first if grad is not None]
         if not known or not torch.stack(known).requires_grad:
-            return "raises", []
+            return "no graph", []
         torch.stack(known).sum().backward()  # autograd.grad passes by a once_differentiable
         twice = backward_as_case(case)
         compared = compare(twice)
@@ -514,19 +538,27 @@ def _why_second(case: Case) -> str:
 
 
 def rounds_to_float32(case: Case) -> bool:
-    """Whether all results are numbers of float32, though the inputs are not."""
-    args = tuple(
-        arg * (1 + 1e-9 * torch.arange(1, arg.numel() + 1).to(arg.real).reshape(arg.shape).sin())
-        if can_need_grad(arg)
-        else arg
-        for arg in case.args
-    )
-    try:
-        numbers = torch.cat([as_real(output) for output in case.outputs(*args)])
-    except Exception:  # which other questions tell
-        return False
-    coarse = torch.equal(numbers, numbers.float().double())
-    return coarse and bool((numbers * 1024).frac().any())
+    """Whether results stay the same for a change of an input too small for float32.
+
+    They must follow a larger change: a staircase stays the same under both.
+    """
+
+    def changed(position: int, size: float) -> torch.Tensor:
+        args = list(case.args)
+        wave = torch.arange(1, args[position].numel() + 1, dtype=torch.float64).sin()
+        args[position] = args[position] * (1 + size * (2 + wave)).reshape(args[position].shape)
+        pairs = zip(case.outputs(*case.args), case.outputs(*args), strict=True)
+        return torch.cat([as_real(a) != as_real(b) for a, b in pairs])
+
+    for i in case.floats:
+        try:
+            small, large = changed(i, 1e-10), changed(i, 2e-6)
+        except Exception:  # which other questions tell
+            return False
+        moved = large.double().mean() >= 0.2
+        if moved and (small & large).sum() <= 0.2 * large.sum():
+            return True
+    return False
 
 
 def forward_mode(case: Case) -> list[Finding]:
@@ -618,7 +650,14 @@ def under_torch_func(case: Case) -> tuple[bool, str, list[Finding]]:
     try:
         right = both(applied) and both(torch.func.grad(total, floats))
     except Exception as error:  # what a transform may stumble on is anything
-        return False, _why_no_vmap(error), []
+        if getattr(
+            case.target, "vmap", None
+        ) is torch.autograd.Function.vmap or not is_function_class(case.target):
+            return False, _why_no_vmap(error), []
+        text = (
+            f"The rule for vmap raises {type(error).__name__} or returns a wrong dimension: {error}"
+        )
+        return False, "its rule fails", [Finding("vmap", text[:300])]
     if right:
         return True, "", []
     text = "Under torch.func.vmap it gives other numbers than one call for each element."

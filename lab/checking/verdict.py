@@ -63,7 +63,8 @@ class Verdict:
         exact_for: the inputs whose gradient was checked, if not all of them were.
         largest_error: largest difference between backward and the numerical gradient of forward
             in any element; None where it could not be computed.
-        second_derivative: "right", "refused" (`once_differentiable`), "raises", "wrong", or "-".
+        second_derivative: "right", "refused" (`once_differentiable`), "raises",
+            "no graph", "wrong", or "-".
         vmap: whether it works under `torch.func.vmap` and `torch.func.grad`.
         vmap_reason: why not, or an empty string.
         users_lines: the traceback of a fault in the Function's own code, starting there; of a fault
@@ -167,6 +168,7 @@ _SECOND = {
     "right": "right",
     "refused": "refused (once_differentiable)",
     "raises": "raises an error",
+    "no graph": "not recorded: backward's result has no graph",
     "wrong": "wrong",
     "-": "",
 }
