@@ -23,7 +23,6 @@ class Square(Function):
         return grad_output * 2 * x
         # [constant factor] return grad_output * x
         # [missing factor] return grad_output * 2
-        # [ignores grad_output] return 2 * x
         # [float32] return grad_output * (2 * x).float()
         # [missing return] grad_output * 2 * x
         # [number of gradients] return grad_output * 2 * x, x
@@ -87,7 +86,6 @@ class LeakyReLU(Function):
         # [number of gradients] return grad_output * slopes
         # [wrong order of gradients] return None, grad_output * slopes
         # [no mask] return grad_output, None
-        # [ignores grad_output] return torch.where(x > 0, grad_output, slope), None
 
     @staticmethod
     def sample_inputs():
@@ -111,8 +109,6 @@ class Sigmoid(Function):
         # [kept on ctx] y = ctx.y
         return grad_output * y * (1 - y)
         # [missing factor] return grad_output * y
-        # [missing factor 2] return grad_output * (1 - y)
-        # [missing minus] return grad_output * y * (y - 1)
         # [wrong formula] return grad_output * y * (1 + y)
         # [second derivative cut] return grad_output * (y * (1 - y)).detach()
         # [not linear in grad_output] return grad_output.clamp(-1, 1) * y * (1 - y)
@@ -138,7 +134,6 @@ class SiLU(Function):
         # [kept on ctx] s = ctx.s
         return dy * (s + x * s * (1 - s))
         # [missing term] return dy * s
-        # [missing term 2] return dy * x * s * (1 - s)
         # [sign of one term] return dy * (s - x * s * (1 - s))
         # [missing factor] return dy * (s + s * (1 - s))
         # [wrong parentheses] return dy * s + x * s * (1 - s)
@@ -163,10 +158,7 @@ class Softplus(Function):
         (x,) = ctx.saved_tensors
         return g * torch.sigmoid(ctx.beta * x), None
         # [ignores a parameter] return g * torch.sigmoid(x), None
-        # [number of gradients] return g * torch.sigmoid(ctx.beta * x)
-        # [constant factor] return g * torch.sigmoid(ctx.beta * x) * ctx.beta, None
         # [overflow 2] e = (ctx.beta * x).exp(); return g * e / (1 + e), None
-        # [wrong formula] return g * torch.tanh(ctx.beta * x), None
 
     @staticmethod
     def sample_inputs():
@@ -185,9 +177,8 @@ class Clamp(Function):
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         inside = (x >= ctx.lo) & (x <= ctx.hi)
-        # [wrong mask] inside = x >= ctx.lo
-        # [wrong mask 2] inside = (x >= ctx.lo) | (x <= ctx.hi)
-        # [wrong mask 3] inside = ~((x >= ctx.lo) & (x <= ctx.hi))
+        # [wrong mask] inside = (x >= ctx.lo) | (x <= ctx.hi)
+        # [wrong mask 2] inside = ~((x >= ctx.lo) & (x <= ctx.hi))
         return grad * inside, None, None
         # [no mask] return grad, None, None
         # [all zero] return 0 * grad, None, None
@@ -211,9 +202,7 @@ class Reciprocal(Function):
     def backward(ctx, grad_output):
         (y,) = ctx.saved_tensors
         return -grad_output * y * y
-        # [missing minus] return grad_output * y * y
         # [missing factor] return -grad_output * y
-        # [wrong power] return -grad_output * y**3
         # [edits what was saved] return -grad_output * y.square_()
 
     @staticmethod
@@ -234,9 +223,7 @@ class Gaussian(Function):
     def backward(ctx, grad_output):
         x, y = ctx.saved_tensors
         return -grad_output * y * x / ctx.sigma**2, None
-        # [missing minus] return grad_output * y * x / ctx.sigma**2, None
         # [ignores a parameter] return -grad_output * y * x, None
-        # [wrong power] return -grad_output * y * x / ctx.sigma, None
         # [missing factor] return -grad_output * y / ctx.sigma**2, None
 
     @staticmethod
@@ -258,7 +245,6 @@ class GELU(Function):
         # [constant factor in one term] cdf = 1 + torch.erf(x / math.sqrt(2))
         pdf = torch.exp(-x * x / 2) / math.sqrt(2 * math.pi)
         # [constant factor in one term 2] pdf = torch.exp(-x * x / 2) / math.sqrt(math.pi)
-        # [wrong formula] pdf = torch.exp(x * x / 2) / math.sqrt(2 * math.pi)
         return grad_output * (cdf + x * pdf)
         # [missing term] return grad_output * cdf
         # [missing factor] return grad_output * (cdf + pdf)

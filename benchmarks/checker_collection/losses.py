@@ -25,9 +25,6 @@ class MeanSquaredError(Function):
         # [wrong size in a mean] grad = grad_output * 2 * error / error.shape[0]
         # [not linear in grad_output] grad = grad_output**2 * 2 * error / error.numel()
         return grad, -grad
-        # [missing minus] return grad, grad
-        # [missing minus 2] return -grad, grad
-        # [missing gradient] return grad, None
 
     @staticmethod
     def sample_inputs():
@@ -55,10 +52,8 @@ class CrossEntropy(Function):
         # [sign of one term] grad = p + torch.nn.functional.one_hot(target, logits.shape[1])
         # [missing minus] grad = torch.nn.functional.one_hot(target, logits.shape[1]) - p
         return grad_output * grad / len(target), None
-        # [sum for mean] return grad_output * grad, None
         # [wrong size in a mean] return grad_output * grad / logits.numel(), None
         # [ignores grad_output] return grad / len(target), None
-        # [number of gradients] return grad_output * grad / len(target)
 
     @staticmethod
     def sample_inputs():
@@ -109,7 +104,6 @@ class Huber(Function):
         # [no mask] return g * x, None
         # [missing factor] return g * torch.where(x.abs() <= ctx.delta, x, x.sign()), None
         # [constant factor in one term] return g * (2 * x).clamp(-ctx.delta, ctx.delta), None
-        # [missing factor 2] return g * torch.where(x.abs() <= ctx.delta, x, ctx.delta), None
 
     @staticmethod
     def sample_inputs():
@@ -130,11 +124,8 @@ class MaskedMean(Function):
         x, counts = ctx.saved_tensors
         scale = 2 / (counts.sum() * x.shape[1])
         # [wrong size in a mean] scale = 2 / x.numel()
-        # [wrong size in a mean 2] scale = 2 / counts.sum()
         return g * scale * x * counts[:, None], None
-        # [no mask] return g * scale * x, None
         # [wrong mask] return g * scale * x * ~counts[:, None], None
-        # [ignores grad_output] return scale * x * counts[:, None], None
 
     @staticmethod
     def sample_inputs():
@@ -155,7 +146,6 @@ class KLDivergence(Function):
         return -g * p, g * (p.log() - log_q + 1)
         # [missing minus] return g * p, g * (p.log() - log_q + 1)
         # [missing term] return -g * p, g * (p.log() - log_q)
-        # [missing term 2] return -g * p, g * (p.log() + 1)
         # [missing gradient] return -g * p, None
         # [wrong order of gradients] return g * (p.log() - log_q + 1), -g * p
         # [extra factor] return -g * p * log_q, g * (p.log() - log_q + 1)

@@ -38,7 +38,7 @@ def test_cause_is_judged_by_all_findings():
 def test_right_function_is_right_and_each_mistake_is_not(name, tmp_path):
     function = FUNCTIONS[name]
     right = load(name, function.source, tmp_path)
-    if name != "SparseLookup":  # gradcheck takes no sparse gradient
+    if name not in ("SparseLookup", "LearnedStep"):  # a sparse gradient, and no derivative
         assert_passes_gradcheck(right)
     behaves = behaviour(right)
     harmless = [
@@ -84,7 +84,7 @@ def with_the_values_of_its_surrogate(target, *args):
     output = applied(target)(*copies)
     if isinstance(output, tuple):
         return tuple(each for each in output if isinstance(each, torch.Tensor))
-    if not hasattr(target, "surrogate"):
+    if not callable(getattr(target, "surrogate", None)):
         return output
     return target.surrogate(*args).detach() + (output - output.detach())
 
