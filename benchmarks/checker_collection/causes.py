@@ -26,7 +26,7 @@ KINDS: dict[str, tuple[str, set[str]]] = {
     "copied": ("two gradients are the same by copy and paste", {"copied"}),
     "depends on another gradient": (
         "one gradient needs another that is not always computed",
-        {"needs_input_grad", "error", "None as grad_output"},
+        {"needs_input_grad", "error", "None as grad_output", "outputs not added"},
     ),
     "drawn again": ("backward draws another mask than forward", {"random"}),
     "edits grad_output": ("backward changes grad_output in place", {"edits grad_output"}),
@@ -112,7 +112,7 @@ KINDS: dict[str, tuple[str, set[str]]] = {
     "overflow": ("exp overflows to inf for large values", {"not finite"}),
     "overwrites instead of adding": (
         "a gradient is overwritten where it must be added to",
-        {"overwrites"},
+        {"overwrites", "outputs not added", "ties"},
     ),
     "real part only": ("the imaginary part is lost", {"conj"}),
     "saved in another order": (
@@ -180,11 +180,12 @@ _CLAIMS = {
     r"^wrong value: .*at forward's output": "output for input",
     r"^wrong value: .*1 / the correct": "reciprocal",
     r"^wrong value: .*equal to the correct gradient for": "copied",
-    r"^(wrong value|wrong gradient|gradcheck|declaration|wrong far from zero)": "",
+    r"^(wrong value|wrong gradient|gradcheck|declaration|no inputs found|wrong far from zero)": "",
     r"^no mask": "no mask",
     r"^mask from the output": "mask from output",
     r"^wrong mask": "wrong mask",
     r"^flat forward": "surrogate",
+    r"^not linear: .*several outputs": "outputs not added",
     r"^(not linear|used twice)": "not linear",
     r"^ignores grad_output": "ignores grad_output",
     r"^(all zero|no gradient)": "zero",
@@ -201,6 +202,7 @@ _CLAIMS = {
     r"^second call": "second call",
     r"^number of gradients": "number",
     r"^no tensor": "list returned",
+    r"^gradient for a number": "wrong input",
     r"^shape": "shape",
     r"^not contiguous": "layout",
     r"^(second derivative|memory)": "kept for the second derivative",
@@ -214,7 +216,7 @@ _CLAIMS = {
     r"^(crash|bypassed|no output)": "error",
 }
 # What is seen rather than concluded: never false, but not the cause of every mistake.
-_FACTS = {"error", "shape", "not finite", "zero", "number", "missing factor"}
+_FACTS = {"error", "shape", "not finite", "zero", "number", "missing factor", "wrong input"}
 
 
 def claim_of(kind: str, text: str) -> str | None:

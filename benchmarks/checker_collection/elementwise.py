@@ -23,7 +23,7 @@ class Square(Function):
         return grad_output * 2 * x
         # [constant factor] return grad_output * x
         # [missing factor] return grad_output * 2
-        # [float32] return grad_output * (2 * x).float()
+        # [float32] return (grad_output * 2 * x).float()
         # [missing return] grad_output * 2 * x
         # [number of gradients] return grad_output * 2 * x, x
         # [edits grad_output] return grad_output.mul_(2 * x)
@@ -97,9 +97,9 @@ class Sigmoid(Function):
     @staticmethod
     def forward(ctx, x):
         y = torch.sigmoid(x)
-        # [overflow] y = torch.exp(x) / (1 + torch.exp(x))
         ctx.save_for_backward(y)
         # [saved the wrong tensor] ctx.save_for_backward(x)
+        # [overflow] ctx.save_for_backward(x)
         # [kept on ctx] ctx.y = y.detach()
         return y
 
@@ -107,6 +107,7 @@ class Sigmoid(Function):
     def backward(ctx, grad_output):
         (y,) = ctx.saved_tensors
         # [kept on ctx] y = ctx.y
+        # [overflow] y = y.exp() / (1 + y.exp())
         return grad_output * y * (1 - y)
         # [missing factor] return grad_output * y
         # [wrong formula] return grad_output * y * (1 + y)
@@ -151,14 +152,13 @@ class Softplus(Function):
         ctx.save_for_backward(x)
         ctx.beta = beta
         return torch.nn.functional.softplus(x, beta)
-        # [overflow] return (beta * x).exp().log1p() / beta
 
     @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * torch.sigmoid(ctx.beta * x), None
         # [ignores a parameter] return g * torch.sigmoid(x), None
-        # [overflow 2] e = (ctx.beta * x).exp(); return g * e / (1 + e), None
+        # [overflow] e = (ctx.beta * x).exp(); return g * e / (1 + e), None
 
     @staticmethod
     def sample_inputs():
@@ -177,10 +177,9 @@ class Clamp(Function):
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         inside = (x >= ctx.lo) & (x <= ctx.hi)
-        # [wrong mask] inside = (x >= ctx.lo) | (x <= ctx.hi)
-        # [wrong mask 2] inside = ~((x >= ctx.lo) & (x <= ctx.hi))
+        # [no mask] inside = (x >= ctx.lo) | (x <= ctx.hi)
+        # [wrong mask] inside = ~((x >= ctx.lo) & (x <= ctx.hi))
         return grad * inside, None, None
-        # [no mask] return grad, None, None
         # [all zero] return 0 * grad, None, None
         # [number of gradients] return grad * inside, None
         # [list returned] return [grad * inside, None, None]
@@ -216,7 +215,6 @@ class Gaussian(Function):
     def forward(ctx, x, sigma=1.0):
         y = torch.exp(-(x**2) / (2 * sigma**2))
         ctx.save_for_backward(x, y)
-        # [saved in another order] ctx.save_for_backward(y, x)
         ctx.sigma = sigma
         return y
 

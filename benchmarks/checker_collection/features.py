@@ -109,21 +109,24 @@ class MinAndMax(Function):
 
     @staticmethod
     def forward(ctx, x):
-        low, high = x.aminmax(dim=1)
-        ctx.save_for_backward(x, low, high)
+        (low, at_low), (high, at_high) = x.min(1), x.max(1)
+        ctx.save_for_backward(at_low, at_high)
+        # [saved in another order] ctx.save_for_backward(at_high, at_low)
+        ctx.shape = x.shape
         return low, high
 
     @staticmethod
     def backward(ctx, g_low, g_high):
         # [swapped grad_outputs] def backward(ctx, g_high, g_low):
         # [one grad_output of two] def backward(ctx, g_low):
-        x, low, high = ctx.saved_tensors
-        at_low, at_high = x == low[:, None], x == high[:, None]
-        return g_low[:, None] * at_low + g_high[:, None] * at_high
-        # [missing term] return g_low[:, None] * at_low
-        # [sign of one term] return g_high[:, None] * at_high - g_low[:, None] * at_low
-        # [copied] return g_low[:, None] * (at_low | at_high)
-        # [no mask] return g_low[:, None] + g_high[:, None] * at_high
+        at_low, at_high = (index[:, None] for index in ctx.saved_tensors)
+        grad = g_low.new_zeros(ctx.shape).scatter(1, at_low, g_low[:, None])
+        # [sign of one term] grad = g_low.new_zeros(ctx.shape).scatter(1, at_low, -g_low[:, None])
+        # [missing term] grad = g_low.new_zeros(ctx.shape)
+        # [no mask] grad = g_low[:, None].expand(ctx.shape)
+        return grad.scatter_add(1, at_high, g_high[:, None])
+        # [copied] return grad.scatter_add(1, at_high, g_low[:, None])
+        # [overwrites instead of adding] return grad.scatter(1, at_high, g_high[:, None])
 
     @staticmethod
     def sample_inputs():
@@ -287,7 +290,6 @@ class ThroughModule(Function):
 
     @staticmethod
     @once_differentiable
-    # [second derivative cut]
     def backward(ctx, g):
         x = ctx.saved_tensors[0].detach().requires_grad_()
         with torch.enable_grad():

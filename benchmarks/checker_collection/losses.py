@@ -8,7 +8,6 @@ class MeanSquaredError(Function):
     @staticmethod
     def forward(ctx, prediction, target):
         ctx.save_for_backward(prediction, target)
-        # [saved in another order] ctx.save_for_backward(target, prediction)
         # [kept on ctx] ctx.error = prediction - target
         return (prediction - target).square().mean()
 
@@ -37,7 +36,6 @@ class CrossEntropy(Function):
     @staticmethod
     def forward(ctx, logits, target):
         log_p = logits.log_softmax(1)
-        # [overflow] log_p = (logits.exp() / logits.exp().sum(1, keepdim=True)).log()
         ctx.save_for_backward(logits, target)
         return -log_p[torch.arange(len(target)), target].mean()
 
@@ -45,6 +43,7 @@ class CrossEntropy(Function):
     def backward(ctx, grad_output):
         logits, target = ctx.saved_tensors
         p = logits.softmax(1)
+        # [overflow] p = logits.exp() / logits.exp().sum(1, keepdim=True)
         # [wrong dimension] p = logits.softmax(0)
         # [missing factor] p = logits
         grad = p - torch.nn.functional.one_hot(target, logits.shape[1])
@@ -115,17 +114,17 @@ class MaskedMean(Function):
     """The mean of the squares of the rows that count."""
 
     @staticmethod
-    def forward(ctx, x, counts):
-        ctx.save_for_backward(x, counts)
-        return x[counts].square().mean()
+    def forward(ctx, x, mask):
+        ctx.save_for_backward(x, mask)
+        return x[mask].square().mean()
 
     @staticmethod
     def backward(ctx, g):
-        x, counts = ctx.saved_tensors
-        scale = 2 / (counts.sum() * x.shape[1])
+        x, mask = ctx.saved_tensors
+        scale = 2 / (mask.sum() * x.shape[1])
         # [wrong size in a mean] scale = 2 / x.numel()
-        return g * scale * x * counts[:, None], None
-        # [wrong mask] return g * scale * x * ~counts[:, None], None
+        return g * scale * x * mask[:, None], None
+        # [wrong mask] return g * scale * x * ~mask[:, None], None
 
     @staticmethod
     def sample_inputs():

@@ -75,28 +75,31 @@ class AddBias(Function):
         return [(torch.randn(2, 3), torch.randn(3)), (torch.randn(3, 3), torch.randn(3))]
 
 
-class Power(Function):
-    """x^y for positive x."""
+class LogAddExp(Function):
+    """log(e^x + e^y)."""
 
     @staticmethod
     def forward(ctx, x, y):
-        out = x**y
+        out = torch.logaddexp(x, y)
         ctx.save_for_backward(x, y, out)
+        # [saved in another order] ctx.save_for_backward(y, x, out)
         return out
 
     @staticmethod
     def backward(ctx, grad_output):
         x, y, out = ctx.saved_tensors
-        gx = grad_output * y * x ** (y - 1)
-        # [missing factor] gx = grad_output * x ** (y - 1)
-        gy = grad_output * out * x.log()
-        # [wrong formula] gy = grad_output * out * y.log()
+        gx = grad_output * (x - out).exp()
+        # [overflow] gx = grad_output * x.exp() / out.exp()
+        # [missing factor] gx = grad_output * x.exp()
+        # [missing minus] gx = grad_output * (out - x).exp()
+        gy = grad_output * (y - out).exp()
+        # [copied] gy = grad_output * (x - out).exp()
         return gx, gy
         # [wrong order of gradients] return gy, gx
 
     @staticmethod
     def sample_inputs():
-        return [(torch.rand(2, 3) + 0.5, torch.rand(2, 3) + 0.5)]
+        return [(torch.randn(2, 3), torch.randn(2, 3))]
 
 
 class Lerp(Function):
