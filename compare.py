@@ -1,4 +1,4 @@
-"""Where do these loss curves part, and by how much?
+"""At which step do these loss curves first differ, and by how much?
 
 python compare.py                         every run under outputs/
 python compare.py outputs/A outputs/B     these two, against the first
@@ -8,14 +8,15 @@ python compare.py outputs/SWEEP --reference myrelu
 from __future__ import annotations
 
 import argparse
+import io
 import math
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.comparing.comparison import as_csv, as_json, compare, one_problem, table, terminal_width
+from lab.comparing.numbers import compare
+from lab.comparing.table import as_csv, as_json, table, terminal_width
 from lab.errors import UserError, errors_as_messages
 from lab.recording.reading import find_runs, notes, read_runs
 
@@ -29,8 +30,8 @@ OUTPUTS = Path("outputs")  # where train.py writes, seen from the same folder
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description="Compare recorded loss curves: the step at which each parts from a reference,\n"
-        "the largest relative difference, a table and a picture.",
+        description="Compare recorded loss curves: the step at which each first differs from a "
+        "reference,\nthe largest relative difference, a table and a picture.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -102,12 +103,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(as_csv(comparison), flush=True)
     else:
         print(table(comparison, terminal_width()), flush=True)
-        if folder := one_problem(comparison):
-            print(f"compare one folder: python compare.py {shlex.quote(str(folder))}", flush=True)
     if options.plot or not (options.json or options.csv):
-        from lab.comparing.picture import (
-            draw,  # matplotlib takes a second that --json need not wait for
-        )
+        # Matplotlib takes a second to import, for which --json need not wait.
+        from lab.comparing.picture import draw
 
         file = Path(options.plot or comparison.folder / "comparison.png")
         draw(comparison, file)
@@ -115,6 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
+    assert isinstance(sys.stdout, io.TextIOWrapper)
     sys.stdout.reconfigure(errors="backslashreplace")  # a folder may have any name
     with errors_as_messages():
         main()

@@ -40,7 +40,7 @@ def test_as_it_is_typed(tmp_path):
         [sys.executable, ROOT / "compare.py", "s"],
         cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
-    assert "0.5 at 2" in result.stdout
+    assert "50 % at step 2" in result.stdout
     assert (tmp_path / "s/comparison.png").exists()
 
 
@@ -75,18 +75,6 @@ def test_nothing_left_is_an_error(tmp_path):
     assert "error: no run to compare" in err
 
 
-def test_of_several_problems_the_next_to_compare_is_named(tmp_path):
-    for name in ("a", "b", "c"):
-        write_run(tmp_path / "official" / name, [3.0, 2.0])
-    for name in ("a", "b"):
-        write_run(tmp_path / "digits" / name, [3.0, 2.0], data="digits", config={})
-    hint = f"compare one folder: python compare.py {tmp_path / 'digits'}\n"
-    out, _, _ = run_compare(tmp_path)
-    assert out.count("not comparable: other data") == 2
-    assert out.endswith(hint)
-    assert "compare one folder" not in run_compare(tmp_path / "digits")[0]
-
-
 @pytest.mark.parametrize(
     ("path", "said"),
     [
@@ -110,21 +98,18 @@ def test_one_damaged_run_does_not_hide_the_others(tmp_path):
     out, err, code = run_compare(tmp_path, "--json")
     assert code == 0
     assert [run["name"] for run in json.loads(out)["runs"]] == ["a"]
-    assert (
-        err
-        == f"skipped {tmp_path / 'b'}: curve.csv has changed since the run wrote it: its checksum differs\n"
-    )
+    assert err.startswith(f"skipped {tmp_path / 'b'}: curve.csv has changed")
     assert not (tmp_path / "comparison.png").exists()
 
 
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        (["--reference", "none"], "--reference none: none of the runs"),
+        (["--reference", "none"], "--reference none fits 0 runs"),
         (["--tolerance", "-1"], "a number of at least 0"),
         (["--tolerance", "nan"], "a number of at least 0"),
         (["--tolerance", "abc"], "'abc': a number of at least 0"),
-        (["--plot", "/none/a.png"], "--plot /none/a.png"),
+        (["--plot", "/none/a.png"], "/none/a.png: No such file"),
         (["--json", "--csv"], "not allowed with"),
     ],
 )
@@ -139,7 +124,7 @@ def test_a_mistake_is_one_message(tmp_path, option, said):
     ("file", "said"),
     [
         ("", "--plot '': the name of a file\n"),
-        ("a.xyz", "--plot a.xyz: xyz is no format of a picture: "),
+        ("a.xyz", "a.xyz: xyz is not a picture format"),
     ],
 )
 def test_a_plot_that_cannot_be_is_refused_before_the_table(tmp_path, file, said):
@@ -215,6 +200,6 @@ def test_200_damaged_runs(tmp_path):
         assert run["steps"] <= truth["steps"]
         if run["steps"]:
             assert run["final_loss"] == losses[run["steps"] - 1], (name, status, file, way)
-            assert run["parts_at"] is None, (name, status, file, way)
+            assert run["first_difference"] is None, (name, status, file, way)
         # A curve that is still being written may end anywhere; any other damage is named.
         assert named or way == "cut" or run["steps"] >= truth["steps"] - 2, (name, file, way)

@@ -1,6 +1,11 @@
-"""At which step do recorded curves first differ, and by how much? Numbers, table, picture.
+"""At which step do recorded curves first differ, and by how much?
 
-Other wings import the modules in `__all__`; the rest is private.
+    numbers     the comparison itself: `compare` gives rows, a reference and their differences
+    labels      what differs between runs, which is what a row and a curve are called
+    table       the comparison as text, JSON and CSV
+    picture     the comparison as a picture
+
+Other wings and compare.py import the modules in `__all__`; labels is private.
 """
 
-__all__ = ["comparison", "picture"]
+__all__ = ["numbers", "picture", "table"]

@@ -46,8 +46,9 @@ def compare_sweep(folder: Path) -> None:
         UserError: there is no run at all, or the picture can't be written.
     """
     # Only a sweep pays for matplotlib's imports.
-    from lab.comparing.comparison import compare, table, terminal_width
+    from lab.comparing.numbers import compare
     from lab.comparing.picture import draw
+    from lab.comparing.table import table, terminal_width
     from lab.recording.reading import notes, read_runs
 
     runs, skipped = read_runs([folder])

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lab.comparing.comparison import compare, table
+from lab.comparing.numbers import compare
+from lab.comparing.table import table
 from lab.recording.reading import (
     Damaged,
     find_runs,

@@ -1,0 +1,146 @@
+"""Grade answers, each in a child process with a time limit. Nothing here imports torch.
+
+The child says what is wrong with an answer (`lab.course.answers`). This side decides: an answer is
+solved only if the child also returns right numbers for inputs that this process has just drawn. So
+an answer that ends or patches its own process can't pass.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from lab.checking.limited import Child, Outcome, call_in_child, call_in_children
+from lab.checking.verdict import Finding, Verdict
+from lab.course.exercise import Exercise, unwritten_places
+from lab.errors import UserError
+
+SECONDS = 20  # for one answer
+_SECRET = secrets.randbits(62)
+
+
+def grade(exercise: Exercise, *, seconds: float = SECONDS, **how: Any) -> Verdict:
+    """Check the learner's answer and compare it with the solution.
+
+    Args:
+        exercise: the code in its file is run, in a child process.
+        seconds: the time limit.
+        how: device, seed, eps and atol of `lab.checking.check.check_function`.
+
+    Returns:
+        A verdict that is `as_declared` when the exercise is solved. Beside the verdicts of
+        `check_function`, its `verdict` may be "not started", "timed out", "crashed" or "forged".
+
+    Raises:
+        UserError: there is no such file.
+    """
+    (verdict,) = grade_all([exercise], seconds=seconds, **how)
+    return verdict
+
+
+def grade_all(
+    exercises: list[Exercise], *, at_once: int = 1, seconds: float = SECONDS, **how: Any
+) -> Iterator[Verdict]:
+    """Grade several answers, `at_once` at the same time; yield the verdicts in their order."""
+    for exercise in exercises:
+        if not exercise.file.is_file():
+            raise UserError(f"{exercise.file}: no such file")
+    known = [not_started(exercise) for exercise in exercises]
+    calls = [_call(e, how) for e, verdict in zip(exercises, known, strict=True) if not verdict]
+    outcomes = call_in_children(calls, seconds, at_once)
+    for exercise, verdict in zip(exercises, known, strict=True):
+        yield verdict or verdict_of(exercise, next(outcomes), **how)
+
+
+def not_started(exercise: Exercise) -> Verdict | None:
+    """A verdict without running anything, if the file still raises NotImplementedError."""
+    places = unwritten_places(exercise.file)
+    if not places:
+        return None
+    where = " and ".join(f"{function} (line {line})" for function, line, _ in places)
+    text = f"{where} still raise{'s' * (len(places) == 1)} NotImplementedError."
+    for _, line, code_follows in places:
+        if code_follows:
+            text += f" Python never reaches the code below line {line}: remove that line."
+    return Verdict(exercise.defines, "not started", findings=[Finding("not written", text)])
+
+
+def start(exercise: Exercise, *, seconds: float = SECONDS, **how: Any) -> Child:
+    """Start to grade an answer; `verdict_of` makes a verdict of the child's outcome."""
+    return Child(_call(exercise, how), seconds)
+
+
+def verdict_of(exercise: Exercise, outcome: Outcome, **how: Any) -> Verdict:
+    """The verdict on an answer, from how its child ended."""
+    verdict = Verdict(exercise.defines, "crashed")
+    if outcome.how == "returned":
+        try:
+            record, proof = outcome.value
+            verdict = Verdict.from_plain(record)
+            forged = verdict.as_declared and not _proves(proof, exercise, how.get("device", "cpu"))
+        except (TypeError, KeyError, ValueError, AttributeError):  # it is no verdict at all
+            forged = True
+        if forged:
+            text = "The file interferes with the check: it reports success, but not right numbers."
+            verdict = Verdict(exercise.defines, "forged", findings=[Finding("forged", text)])
+    elif outcome.how == "timed out":
+        verdict.verdict = "timed out"
+        verdict.findings = [Finding("timed out", outcome.text)]
+    elif outcome.how == "died":
+        verdict.findings = [Finding("crashed", outcome.text)]
+    else:
+        text = f"The check itself failed, so there is no verdict: {outcome.text}"
+        verdict = Verdict(exercise.defines, "cannot run", findings=[Finding("check failed", text)])
+        verdict.users_lines = outcome.users_lines
+    verdict.printed = outcome.printed
+    return verdict
+
+
+def record(exercise: Exercise, verdict: Verdict) -> dict[str, Any]:
+    """A verdict for scripts, with the exercise and the file that it belongs to."""
+    return {
+        **verdict.to_plain(),
+        "as_declared": verdict.as_declared,
+        "exercise": exercise.name,
+        "file": str(exercise.file),
+    }
+
+
+def _call(exercise: Exercise, how: dict[str, Any]) -> partial[Any]:
+    return partial(_judge, exercise, _SECRET, how)
+
+
+def _judge(exercise: Exercise, secret: int, how: dict[str, Any]) -> list[Any]:
+    """In the child."""
+    from lab.course.answers import judge
+
+    verdict, proof = judge(exercise, secret, **how)
+    return [verdict.to_plain(), proof]
+
+
+def _proves(numbers: list[float], exercise: Exercise, device: str) -> bool:
+    """Whether they are the solution's. Loosely: the child has compared the answer strictly."""
+    right = _right_numbers(exercise.solution, device)
+    tolerance = 1e-2 * max(map(abs, right), default=0.0)
+    return len(numbers) == len(right) and all(
+        abs(a - b) <= tolerance for a, b in zip(numbers, right, strict=True)
+    )
+
+
+@cache
+def _right_numbers(solution: Path, device: str) -> list[float]:
+    outcome = call_in_child(partial(_solve, solution, device, _SECRET), seconds=60)
+    if outcome.how != "returned":
+        raise RuntimeError(f"{solution} can't be run: {outcome.text}")
+    return outcome.value
+
+
+def _solve(solution: Path, device: str, secret: int) -> list[float]:
+    """In a child that runs no answer."""
+    from lab.course.answers import numbers_for_proof, task_of
+
+    task = task_of(solution, device, seed=0)
+    return numbers_for_proof(task.right, task, secret)
