@@ -244,8 +244,8 @@ def _hypotheses(
         ),
         (
             "no mask",
-            "Forward is flat there, so no gradient may pass: the mask is missing, or lets all through. "
-            + DECLARE_SURROGATE,
+            "Forward is flat there, so no gradient may pass, but backward lets it through: check its "
+            "mask. " + DECLARE_SURROGATE,
             _no_mask,
         ),
         (
@@ -299,21 +299,44 @@ def _another_input(
     position: int, other: int, samples: list[dict[int, Comparison]]
 ) -> tuple[str, str, Prediction] | None:
     """Whether it is the gradient for another input, and whether the two are exchanged."""
-    pairs = [(s[position], s[other]) for s in samples if position in s and other in s]
-    # Where the shapes differ, one of the two was summed, which hides the exchange.
-    alike = {id(mine): its for mine, its in pairs if mine.backward.shape == its.backward.shape}
-    if not alike:
+    beside = {id(s[position]): s[other] for s in samples if position in s and other in s}
+    if not beside:
         return None
 
-    def predicted(comparison: Comparison) -> torch.Tensor:
-        its = alike.get(id(comparison))
-        return comparison.backward if its is None else its.numerical
+    def predicted(comparison: Comparison) -> torch.Tensor | None:
+        its = beside.get(id(comparison))
+        return None if its is None else _as_gradient_of(its, comparison)
 
+    pairs = [(s[position], s[other]) for s in samples if position in s and other in s]
     name = pairs[0][0].case.names[other]
-    if all(_equal(its, mine.numerical) for mine, its in pairs if id(mine) in alike):
+    back = [(its, _as_gradient_of(mine, its)) for mine, its in pairs]
+    if all(numbers is not None and _equal(its, numbers) for its, numbers in back):
         text = f"It is the gradient for {name}, and the other way round: return the gradients in "
         return "swapped", f"{text}the order of forward's inputs.", predicted
     return "wrong value", f"It is equal to the correct gradient for {name}.", predicted
+
+
+def _as_gradient_of(other: Comparison, mine: Comparison) -> torch.Tensor | None:
+    """The right numbers of another input, where this one's would be the same."""
+    its, own = (c.case.args[c.position].shape for c in (other, mine))
+    if its == own:
+        return other.numerical
+    if _broadcasts(own, its):
+        return _summed(other.numerical, its, own)
+    if _broadcasts(its, own):
+        same = torch.allclose(_summed(mine.backward, own, its), other.numerical, 1e-6, 1e-6)
+        return mine.backward if same else None
+    return None
+
+
+def _broadcasts(shape: torch.Size, to: torch.Size) -> bool:
+    tail = to[len(to) - len(shape) :]
+    return len(shape) <= len(to) and all(a in (1, b) for a, b in zip(shape, tail, strict=True))
+
+
+def _summed(jacobian: torch.Tensor, shape: torch.Size, to: torch.Size) -> torch.Tensor:
+    """The columns of one input's shape, added up to those of an input that was broadcast to it."""
+    return torch.stack([row.view(shape).sum_to_size(to).flatten() for row in jacobian])
 
 
 def _input_transposed(comparison: Comparison) -> torch.Tensor | None:

@@ -108,7 +108,7 @@ def attempt(check: Callable[..., Verdict], target: Any, **how: Any) -> Verdict:
     So one target ends neither a table of many nor a watch; the verdict holds the whole traceback.
 
     Args:
-        check: `check_function`, or `grade` of the course.
+        check: `check_function`, or `lab.course.grading.grade`.
         target: what it checks; its `__name__` or `name` is that of the verdict.
         how: for `check`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 from collections.abc import Callable, Iterator
@@ -50,7 +51,7 @@ MOST_TRIES = 1500
 
 TENSOR, NUMBER, INTEGER, INDEX, CLASSES, MASK, BOOL, FUNCTION = (
     "a float tensor", "a number", "an integer", "integer indices", "class targets",
-    "a tensor of 0 and 1", "True", "torch.sin",
+    "a tensor of 0 and 1", "True", "a function",
 )  # fmt: skip
 BY_NAME = {
     INDEX: "index indices idx ind i ids inds perm order positions",
@@ -151,7 +152,7 @@ class _Search:
                 if not (misfit := _misfit(self.target, args)):
                     return found
                 fallbacks.setdefault(misfit, found)
-            if fallbacks:
+            if min(fallbacks, default=2) < 2:
                 break
         return fallbacks[min(fallbacks)] if fallbacks else None
 
@@ -295,8 +296,12 @@ def _fill(
         elif kind == MASK:
             args.append((torch.rand(next(following)) > 0.4).double())
         else:
-            args.append(torch.sin if kind == FUNCTION else True)
+            args.append(_product_of_sines if kind == FUNCTION else True)
     return args
+
+
+def _product_of_sines(*tensors: torch.Tensor) -> torch.Tensor:
+    return functools.reduce(torch.mul, map(torch.sin, tensors))
 
 
 def _variants(

@@ -25,6 +25,14 @@ class Finding:
     hint: str = ""
     table: str = ""
 
+    def lines(self, width: int = 80) -> list[str]:
+        """The text, the table before the hint; lines of code stay as they are."""
+        if not self.table:
+            return [line for text in self.text.split("\n") for line in _wrapped(text, width)]
+        start = self.text.removesuffix(self.hint)
+        table = [f"    {line}" for line in self.table.splitlines()]
+        return [*_wrapped(start, width), *table, *_wrapped(self.hint, width)]
+
 
 @dataclass
 class Kink:
@@ -129,23 +137,11 @@ class Verdict:
             return self.verdict == "surrogate"
         return self.verdict in ("exact", "kink")
 
-    def to_json(self) -> dict[str, Any]:
-        """All of it as plain data, `as_declared` and `right` included."""
-        return {**asdict(self), "right": self.right, "as_declared": self.as_declared}
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Verdict:
-        """The verdict that `to_json` wrote."""
-        data = {key: value for key, value in data.items() if key not in ("right", "as_declared")}
-        data["findings"] = [Finding(**finding) for finding in data["findings"]]
-        data["kinks"] = [Kink(**kink) for kink in data["kinks"]]
-        return cls(**data)
-
     def report(self, width: int = 80) -> str:
         """All of it for a reader, in lines of at most `width` characters but for `users_lines`."""
         lines = [f"{self.name}: {self.words}"]
         for finding in self.findings:
-            lines += _paragraphs(finding, width)
+            lines += finding.lines(width)
         if not self.findings:
             of = "the surrogate" if self.verdict == "surrogate" else "forward"
             lines += _wrapped(f"backward is the derivative of {of}.", width)
@@ -185,15 +181,6 @@ _SECOND = {
     "wrong": "wrong",
     "-": "",
 }
-
-
-def _paragraphs(finding: Finding, width: int) -> list[str]:
-    """The text, the table before the hint; lines of code stay as they are."""
-    if not finding.table:
-        return [line for text in finding.text.split("\n") for line in _wrapped(text, width)]
-    start = finding.text.removesuffix(finding.hint)
-    table = [f"    {line}" for line in finding.table.splitlines()]
-    return [*_wrapped(start, width), *table, *_wrapped(finding.hint, width)]
 
 
 def _wrapped(text: str, width: int) -> list[str]:
