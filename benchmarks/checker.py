@@ -13,17 +13,14 @@ right and the one with the mistake is not.
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import multiprocessing
 import statistics
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,7 +33,10 @@ sys.path.insert(0, str(HOME))
 
 from benchmarks.checker_collection import RightFunction, kind_of, right_functions  # noqa: E402
 from benchmarks.checker_collection.causes import judge  # noqa: E402
+from lab.checking import limited  # noqa: E402
 from lab.checking.check import check_function  # noqa: E402
+from lab.checking.limited import call_in_children  # noqa: E402
+from lab.checking.targets import module_of_file  # noqa: E402
 from lab.errors import one_line  # noqa: E402
 
 LIMIT_SECONDS = 30.0  # one check; a mistake may loop for ever
@@ -109,64 +109,33 @@ def load(name: str, source: str, folder: Path) -> Any:
     """The Function that a file with this source defines, as check.py would find it there."""
     path = folder / f"{name.lower()}.py"
     path.write_text(source)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return getattr(module, name)
+    return getattr(module_of_file(path), name)
 
 
-def _answer(way: str, name: str, source: str, pipe: Connection) -> None:
-    """Run in a process of its own, which an endless loop may block and a crash may end."""
+def ask(name: str, source: str) -> dict[str, Any]:
+    """What each way says of one Function: verdict, findings, seconds. Runs in a child process."""
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
+    said: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
-        target = load(name, source, Path(folder))
-        start = time.perf_counter()
-        try:
-            verdict, findings = WAYS[way](target)
-        except Exception as error:  # the check itself failed; that is an answer too
-            verdict, findings = "check failed", [("check failed", one_line(error))]
-        pipe.send(Answer(verdict, findings, time.perf_counter() - start))
+        for way, check in WAYS.items():
+            target = load(name, source, Path(folder))
+            start = time.perf_counter()
+            try:
+                verdict, findings = check(target)
+            except Exception as error:  # the check itself failed; that is an answer too
+                verdict, findings = "check failed", [("check failed", one_line(error))]
+            said[way] = verdict, findings, time.perf_counter() - start
+    return said
 
 
-Job = tuple[str, str, str]  # way, name, source
-
-
-def answers(jobs: Iterable[Job]) -> Iterator[tuple[Job, Answer]]:
-    """The answer to each job, two at a time, as they come."""
-    context = multiprocessing.get_context("fork")  # torch is imported once, not 1,000 times
-    running: dict[Connection, tuple[Job, Any, float]] = {}
-    waiting = iter(jobs)
-    while True:
-        for job in waiting:
-            receiver, sender = context.Pipe(duplex=False)
-            process = context.Process(target=_answer, args=(*job, sender))
-            process.start()
-            sender.close()
-            running[receiver] = job, process, time.monotonic() + LIMIT_SECONDS
-            if len(running) == PROCESSES:
-                break
-        if not running:
-            return
-        first_end = min(end for _, _, end in running.values())
-        ready = wait(list(running), timeout=max(0.0, first_end - time.monotonic()))
-        for receiver, (job, process, end) in list(running.items()):
-            if receiver in ready:
-                try:
-                    answer = receiver.recv()
-                except EOFError:
-                    answer = Answer("ended", [], 0.0)
-            elif time.monotonic() >= end:
-                process.kill()
-                answer = Answer("no answer", [], LIMIT_SECONDS)
-            else:
-                continue
-            process.join()
-            receiver.close()
-            del running[receiver]
-            yield job, answer
+def answers(sources: list[tuple[str, str]]) -> Iterator[dict[str, Answer]]:
+    """What each way says of each Function, given as name and source, in the same order."""
+    calls = (partial(ask, *source) for source in sources)
+    for outcome in call_in_children(calls, LIMIT_SECONDS, at_once=PROCESSES):
+        nothing = outcome.how, [(outcome.how, outcome.text)], LIMIT_SECONDS
+        said = outcome.value if outcome.how == "returned" else dict.fromkeys(WAYS, nothing)
+        yield {way: Answer(*answer) for way, answer in said.items()}
 
 
 @dataclass
@@ -181,18 +150,18 @@ class Score:
     seconds: list[float] = field(default_factory=list)
 
 
-def score(functions: list[RightFunction], given: dict[Job, Answer], way: str) -> Score:
-    """Add up the answers of one way."""
+def score(functions: list[RightFunction], given: Iterator[Answer]) -> Score:
+    """Add up the answers of one way, to each right Function and then to each of its mistakes."""
     result = Score()
     for function in functions:
-        of_right = given[way, function.name, function.source]
+        of_right = next(given)
         result.seconds.append(of_right.seconds)
         if of_right.right:
             result.right.append(function.name)
         else:
             result.false_alarms.append(f"{function.name}: {_said(of_right)}")
-        for mistake, source in function.mistakes.items():
-            answer = given[way, function.name, source]
+        for mistake in function.mistakes:
+            answer = next(given)
             result.seconds.append(answer.seconds)
             name = f"{function.name}, {mistake}"
             if not of_right.right or answer.right:
@@ -264,16 +233,15 @@ def main(arguments: list[str] | None = None) -> None:
     functions = [f for f in functions if not options.names or f.name in options.names]
     mistakes = sum(len(function.mistakes) for function in functions)
     kinds = {kind_of(mistake) for function in functions for mistake in function.mistakes}
-    jobs = [
-        (way, function.name, source)
-        for way in WAYS
+    sources = [
+        (function.name, source)
         for function in functions
         for source in (function.source, *function.mistakes.values())
     ]
+    limited.PRELOADED += ["sympy", "torch._dynamo"]  # else each child would import them again
     start = time.perf_counter()
-    progress = tqdm(answers(jobs), total=len(jobs), leave=False, disable=None)
-    given = dict(progress)
-    scores = {way: score(functions, given, way) for way in WAYS}
+    given = list(tqdm(answers(sources), total=len(sources), leave=False, disable=None))
+    scores = {way: score(functions, (answer[way] for answer in given)) for way in WAYS}
     print(
         f"{len(functions)} right Functions, {mistakes} mistakes of {len(kinds)} kinds, "
         f"{time.perf_counter() - start:.0f} s on {PROCESSES} processes\n"

@@ -1,6 +1,6 @@
 """What each kind of mistake is, and which claims of a verdict about its cause are true.
 
-A claim is what a finding says about the cause. `claims_of` reads it off the kind of the finding,
+A claim is what a finding says about the cause. `claim_of` reads it off the kind of the finding,
 and where one kind covers several causes, off its text.
 """
 
@@ -26,7 +26,7 @@ KINDS: dict[str, tuple[str, set[str]]] = {
     "copied": ("two gradients are the same by copy and paste", {"copied"}),
     "depends on another gradient": (
         "one gradient needs another that is not always computed",
-        {"needs_input_grad", "error", "None as grad_output"},
+        {"needs_input_grad", "error", "None as grad_output", "outputs not added"},
     ),
     "drawn again": ("backward draws another mask than forward", {"random"}),
     "edits grad_output": ("backward changes grad_output in place", {"edits grad_output"}),
@@ -99,7 +99,7 @@ KINDS: dict[str, tuple[str, set[str]]] = {
     "not linear in grad_output": ("backward is not linear in grad_output", {"not linear"}),
     "not transposed": (
         "a factor must be transposed and is not",
-        {"error", "shape", "not transposed"},
+        {"error", "shape", "permutation"},
     ),
     "nothing saved": ("save_for_backward is missing", {"nothing saved", "error"}),
     "number of gradients": (
@@ -112,14 +112,17 @@ KINDS: dict[str, tuple[str, set[str]]] = {
     "overflow": ("exp overflows to inf for large values", {"not finite"}),
     "overwrites instead of adding": (
         "a gradient is overwritten where it must be added to",
-        {"overwrites"},
+        {"overwrites", "outputs not added", "ties"},
     ),
     "real part only": ("the imaginary part is lost", {"conj"}),
     "saved in another order": (
         "tensors are saved in another order than they are read",
         {"swapped"},
     ),
-    "saved the wrong tensor": ("another tensor is saved than backward's formula needs", set()),
+    "saved the wrong tensor": (
+        "another tensor is saved than backward's formula needs",
+        {"output for input"},
+    ),
     "saved_tensors not unpacked": (
         "saved_tensors is a tuple even of one: (x,) = ctx.saved_tensors",
         {"not unpacked", "error"},
@@ -144,7 +147,7 @@ KINDS: dict[str, tuple[str, set[str]]] = {
         "a sum, or a softmax, runs over the wrong dimension",
         {"wrong dimension", "shape", "error"},
     ),
-    "wrong formula": ("the formula is wrong", set()),
+    "wrong formula": ("the formula is wrong", {"reciprocal"}),
     "wrong jvp": ("jvp is not the derivative of forward", {"jvp"}),
     "wrong mask": ("the mask is another one than that of forward", {"wrong mask"}),
     "wrong order of elements": ("elements are in the wrong order", {"permutation"}),
@@ -160,87 +163,84 @@ KINDS: dict[str, tuple[str, set[str]]] = {
         "one of two terms is not multiplied by grad_output",
         {"not linear", "ignores grad_output"},
     ),
-    "wrong power": ("a power is wrong", set()),
+    "wrong power": ("a power is wrong", {"reciprocal"}),
     "wrong shape": ("the gradient has not the shape of its input", {"shape", "missing sum"}),
     "wrong size in a mean": ("the size that a mean divides by is wrong", {"mean or sum", "factor"}),
     "wrong vmap": ("the rule for vmap is wrong", {"vmap"}),
 }
 
-# Finding kinds that name no cause, and those that do.
-_NO_CAUSE = r"wrong value|wrong gradient|gradcheck|declaration"
+# What a finding says of the cause, as a pattern of "kind: text", and the claim that this is. The
+# first that fits counts, so the particular stand before the general.
 _CLAIMS = {
-    r"no mask": "no mask",
-    r"wrong mask": "wrong mask",
-    r"repeated index": "overwrites",
-    r"needs_input_grad": "needs_input_grad",
-    r"gradient for a number": "wrong input",
-    r"wrong dimension": "wrong dimension",
-    r"tensors in a tuple": "tuple of tensors",
-    r"memory": "keeps memory",
-    r"kink": "kink",
-    r"no inputs found|no output|not written": "error",
-    r"mask from (the )?output": "mask from output",
-    r"mask from grad.output": "mask from grad_output",
-    r"used twice|linear": "not linear",
-    r"ignores grad.output": "ignores grad_output",
-    r"all zero|no gradient": "zero",
-    r"transposed": "transposed",
-    r"swapped": "swapped",
-    r"copied": "copied",
-    r"sign": "sign",
-    r"mean|sum": "mean or sum",
-    r"constant factor": "factor",
-    r"not finite": "not finite",
-    r"dtype|float32": "dtype",
-    r"edits grad.output": "edits grad_output",
-    r"edits saved": "edits saved",
-    r"edits": "edits input",
-    r"shared state": "shared state",
-    r"second call": "second call",
-    r"number of gradients": "number",
-    r"no tensor": "list returned",
-    r"shape": "shape",
-    r"not contiguous": "layout",
-    r"second derivative": "kept for the second derivative",
-    r"surrogate": "surrogate",
-    r"jvp": "jvp",
-    r"vmap": "vmap",
-    r"conj": "conj",
-    r"ties": "ties",
-    r"not deterministic": "random",
-    r"mark.dirty": "mark_dirty",
-    r"time": "time limit",
-    r"crash": "error",
+    r"^constant factor: .*-1 times": "sign",
+    r"^constant factor: .*mean": "mean or sum",
+    r"^constant factor": "factor",
+    r"^wrong value: .*transposed Jacobian": "permutation",
+    r"^wrong value: .*passes grad_output on": "missing factor",
+    r"^wrong value: .*at forward's output": "output for input",
+    r"^wrong value: .*1 / the correct": "reciprocal",
+    r"^wrong value: .*equal to the correct gradient for": "copied",
+    r"^(wrong value|wrong gradient|gradcheck|declaration|no inputs found|wrong far from zero)": "",
+    r"^no mask": "no mask",
+    r"^mask from the output": "mask from output",
+    r"^wrong mask": "wrong mask",
+    r"^flat forward": "surrogate",
+    r"^not linear: .*several outputs": "outputs not added",
+    r"^(not linear|used twice)": "not linear",
+    r"^ignores grad_output": "ignores grad_output",
+    r"^(all zero|no gradient)": "zero",
+    r"^transposed": "transposed",
+    r"^wrong dimension": "wrong dimension",
+    r"^swapped": "swapped",
+    r"^not finite": "not finite",
+    r"^(dtype|float32)": "dtype",
+    r"^edits grad_output": "edits grad_output",
+    r"^edits a saved": "edits saved",
+    r"^edits": "edits input",
+    r"^mark_dirty": "mark_dirty",
+    r"^shared state": "shared state",
+    r"^second call": "second call",
+    r"^number of gradients": "number",
+    r"^no tensor": "list returned",
+    r"^gradient for a number": "wrong input",
+    r"^shape": "shape",
+    r"^not contiguous": "layout",
+    r"^(second derivative|memory)": "kept for the second derivative",
+    r"^needs_input_grad": "needs_input_grad",
+    r"^tensors in a tuple": "tuple of tensors",
+    r"^repeated index": "overwrites",
+    r"^(jvp|vmap|kink|ties)": r"\1",
+    r"^no conj": "conj",
+    r"^not deterministic": "random",
+    r"^timed out": "time limit",
+    r"^(crash|bypassed|no output)": "error",
 }
-
-
 # What is seen rather than concluded: never false, but not the cause of every mistake.
-_FACTS = {"error", "shape", "not finite", "zero", "number"}
+_FACTS = {"error", "shape", "not finite", "zero", "number", "missing factor", "wrong input"}
 
 
-def claims_of(kind: str, text: str) -> set[str] | None:
-    """What a finding claims about the cause: nothing, a claim, or None if its kind is unknown here.
+def claim_of(kind: str, text: str) -> str | None:
+    """What a finding claims about the cause; "" for nothing, None if its kind is unknown here.
 
-    >>> claims_of("no mask", "It lets the gradient through."), claims_of("wrong value", "")
-    ({'no mask'}, set())
+    >>> claim_of("no mask", "Forward is flat there."), claim_of("wrong value", "Work it out again.")
+    ('no mask', '')
     """
-    if re.search(_NO_CAUSE, kind):
-        return set()
-    if kind == "constant factor" and "-1 times" in text:
-        return {"sign"}
     for pattern, claim in _CLAIMS.items():
-        if re.search(pattern, kind):
-            return {claim}
+        if match := re.match(pattern, f"{kind}: {text}", re.DOTALL):
+            return match.expand(claim)
     return None
 
 
 def judge(mistake_kind: str, findings: Iterable[tuple[str, str]]) -> str:
-    """Whether the cause of a mistake is "named true", "named false", "not named" or "unknown"."""
-    claims = [claims_of(kind, text) for kind, text in findings]
+    """Whether the cause of a mistake is "named true", "named false", "not named" or "unknown".
+
+    A cause is named true if all findings that claim something of it claim what is true.
+    """
+    claims = {claim_of(kind, text) for kind, text in findings}
     if None in claims:
         return "unknown"
     true = KINDS[mistake_kind][1]
-    named = set().union(*(claim for claim in claims if claim)) - (_FACTS - true)
+    named = claims - {""} - (_FACTS - true)
     if not named:
         return "not named"
     return "named true" if named <= true else "named false"

@@ -16,12 +16,8 @@ class SignSTE(Function):
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * (x.abs() <= 1)
-        # [no mask] return g
-        # [wrong mask] return g * (x.abs() >= 1)
-        # [wrong mask 2] return g * (x <= 1)
+        # [wrong mask] return g * (x <= 1)
         # [constant factor] return 2 * g * (x.abs() <= 1)
-        # [ignores grad_output] return (x.abs() <= 1).to(x.dtype)
-        # [edits grad_output] return g.masked_fill_(x.abs() > 1, 0)
 
     @staticmethod
     def surrogate(x):
@@ -42,8 +38,6 @@ class RoundSTE(Function):
     @staticmethod
     def backward(ctx, g):
         return g, None
-        # [constant factor] return g / 0.5, None
-        # [number of gradients] return g
         # [all zero] return 0 * g, None
         # [not linear in grad_output] return g.round(), None
 
@@ -69,9 +63,6 @@ class ReverseGradient(Function):
     def backward(ctx, g):
         return -ctx.strength * g, None
         # [state on the class] return -ReverseGradient.strength * g, None
-        # [missing minus] return ctx.strength * g, None
-        # [constant factor] return -g, None
-        # [number of gradients] return -ctx.strength * g
 
     @staticmethod
     def surrogate(x, strength):
@@ -98,7 +89,6 @@ class SpikeATan(Function):
         # [wrong formula] return g / (1 - x * x)
         # [missing factor] return g
         # [wrong power] return g / (1 + x.abs())
-        # [ignores grad_output] return 1 / (1 + x * x)
         # [saved_tensors not unpacked] x = ctx.saved_tensors; return g / (1 + x * x)
 
     @staticmethod
@@ -108,3 +98,30 @@ class SpikeATan(Function):
     @staticmethod
     def sample_inputs():
         return [(torch.randn(2, 3),)]
+
+
+class LearnedStep(Function):
+    """Rounds to multiples of a step that is learned; the rule is the derivative of no function."""
+
+    surrogate = True
+
+    @staticmethod
+    def forward(ctx, x, step):
+        ctx.save_for_backward(x, step)
+        return (x / step).round() * step
+
+    @staticmethod
+    def backward(ctx, g):
+        x, step = ctx.saved_tensors
+        ratio = x / step
+        grad_step = (g * (ratio.round() - ratio)).sum()
+        # [float32] grad_step = (g * (ratio.round() - ratio)).float().sum()
+        # [ignores grad_output] grad_step = (ratio.round() - ratio).sum()
+        return g, grad_step.reshape(step.shape)
+        # [number of gradients] return g
+        # [not linear in grad_output] return g.clamp(-1, 1), grad_step.reshape(step.shape)
+        # [edits grad_output] return g.mul_(0.5) * 2, grad_step.reshape(step.shape)
+
+    @staticmethod
+    def sample_inputs():
+        return [(torch.randn(2, 3), torch.tensor(0.5))]

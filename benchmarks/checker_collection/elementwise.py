@@ -23,8 +23,7 @@ class Square(Function):
         return grad_output * 2 * x
         # [constant factor] return grad_output * x
         # [missing factor] return grad_output * 2
-        # [ignores grad_output] return 2 * x
-        # [float32] return grad_output * (2 * x).float()
+        # [float32] return (grad_output * 2 * x).float()
         # [missing return] grad_output * 2 * x
         # [number of gradients] return grad_output * 2 * x, x
         # [edits grad_output] return grad_output.mul_(2 * x)
@@ -87,7 +86,6 @@ class LeakyReLU(Function):
         # [number of gradients] return grad_output * slopes
         # [wrong order of gradients] return None, grad_output * slopes
         # [no mask] return grad_output, None
-        # [ignores grad_output] return torch.where(x > 0, grad_output, slope), None
 
     @staticmethod
     def sample_inputs():
@@ -99,9 +97,9 @@ class Sigmoid(Function):
     @staticmethod
     def forward(ctx, x):
         y = torch.sigmoid(x)
-        # [overflow] y = torch.exp(x) / (1 + torch.exp(x))
         ctx.save_for_backward(y)
         # [saved the wrong tensor] ctx.save_for_backward(x)
+        # [overflow] ctx.save_for_backward(x)
         # [kept on ctx] ctx.y = y.detach()
         return y
 
@@ -109,10 +107,9 @@ class Sigmoid(Function):
     def backward(ctx, grad_output):
         (y,) = ctx.saved_tensors
         # [kept on ctx] y = ctx.y
+        # [overflow] y = y.exp() / (1 + y.exp())
         return grad_output * y * (1 - y)
         # [missing factor] return grad_output * y
-        # [missing factor 2] return grad_output * (1 - y)
-        # [missing minus] return grad_output * y * (y - 1)
         # [wrong formula] return grad_output * y * (1 + y)
         # [second derivative cut] return grad_output * (y * (1 - y)).detach()
         # [not linear in grad_output] return grad_output.clamp(-1, 1) * y * (1 - y)
@@ -138,7 +135,6 @@ class SiLU(Function):
         # [kept on ctx] s = ctx.s
         return dy * (s + x * s * (1 - s))
         # [missing term] return dy * s
-        # [missing term 2] return dy * x * s * (1 - s)
         # [sign of one term] return dy * (s - x * s * (1 - s))
         # [missing factor] return dy * (s + s * (1 - s))
         # [wrong parentheses] return dy * s + x * s * (1 - s)
@@ -156,17 +152,13 @@ class Softplus(Function):
         ctx.save_for_backward(x)
         ctx.beta = beta
         return torch.nn.functional.softplus(x, beta)
-        # [overflow] return (beta * x).exp().log1p() / beta
 
     @staticmethod
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * torch.sigmoid(ctx.beta * x), None
         # [ignores a parameter] return g * torch.sigmoid(x), None
-        # [number of gradients] return g * torch.sigmoid(ctx.beta * x)
-        # [constant factor] return g * torch.sigmoid(ctx.beta * x) * ctx.beta, None
-        # [overflow 2] e = (ctx.beta * x).exp(); return g * e / (1 + e), None
-        # [wrong formula] return g * torch.tanh(ctx.beta * x), None
+        # [overflow] e = (ctx.beta * x).exp(); return g * e / (1 + e), None
 
     @staticmethod
     def sample_inputs():
@@ -185,11 +177,9 @@ class Clamp(Function):
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         inside = (x >= ctx.lo) & (x <= ctx.hi)
-        # [wrong mask] inside = x >= ctx.lo
-        # [wrong mask 2] inside = (x >= ctx.lo) | (x <= ctx.hi)
-        # [wrong mask 3] inside = ~((x >= ctx.lo) & (x <= ctx.hi))
+        # [no mask] inside = (x >= ctx.lo) | (x <= ctx.hi)
+        # [wrong mask] inside = ~((x >= ctx.lo) & (x <= ctx.hi))
         return grad * inside, None, None
-        # [no mask] return grad, None, None
         # [all zero] return 0 * grad, None, None
         # [number of gradients] return grad * inside, None
         # [list returned] return [grad * inside, None, None]
@@ -211,9 +201,7 @@ class Reciprocal(Function):
     def backward(ctx, grad_output):
         (y,) = ctx.saved_tensors
         return -grad_output * y * y
-        # [missing minus] return grad_output * y * y
         # [missing factor] return -grad_output * y
-        # [wrong power] return -grad_output * y**3
         # [edits what was saved] return -grad_output * y.square_()
 
     @staticmethod
@@ -227,16 +215,13 @@ class Gaussian(Function):
     def forward(ctx, x, sigma=1.0):
         y = torch.exp(-(x**2) / (2 * sigma**2))
         ctx.save_for_backward(x, y)
-        # [saved in another order] ctx.save_for_backward(y, x)
         ctx.sigma = sigma
         return y
 
     def backward(ctx, grad_output):
         x, y = ctx.saved_tensors
         return -grad_output * y * x / ctx.sigma**2, None
-        # [missing minus] return grad_output * y * x / ctx.sigma**2, None
         # [ignores a parameter] return -grad_output * y * x, None
-        # [wrong power] return -grad_output * y * x / ctx.sigma, None
         # [missing factor] return -grad_output * y / ctx.sigma**2, None
 
     @staticmethod
@@ -258,7 +243,6 @@ class GELU(Function):
         # [constant factor in one term] cdf = 1 + torch.erf(x / math.sqrt(2))
         pdf = torch.exp(-x * x / 2) / math.sqrt(2 * math.pi)
         # [constant factor in one term 2] pdf = torch.exp(-x * x / 2) / math.sqrt(math.pi)
-        # [wrong formula] pdf = torch.exp(x * x / 2) / math.sqrt(2 * math.pi)
         return grad_output * (cdf + x * pdf)
         # [missing term] return grad_output * cdf
         # [missing factor] return grad_output * (cdf + pdf)

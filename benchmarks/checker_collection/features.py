@@ -27,7 +27,6 @@ class CubeBothModes(Function):
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
         return grad_output * 3 * x**2
-        # [constant factor] return grad_output * x**2
         # [wrong power] return grad_output * 3 * x**3
 
     @staticmethod
@@ -68,7 +67,6 @@ class MultiplyBothModes(Function):
         return x_t * y + x * y_t
         # [wrong jvp] return x_t * y
         # [wrong jvp 2] return x_t * x + y * y_t
-        # [wrong jvp 3] return x_t * y_t
 
     @staticmethod
     def vmap(info, in_dims, x, y):
@@ -99,8 +97,6 @@ class ReLUInPlace(Function):
         (y,) = ctx.saved_tensors
         return g * (y > 0)
         # [no mask] return g
-        # [wrong mask] return g * (y <= 0)
-        # [extra factor] return g * y
         # [edits grad_output] return g.mul_(y > 0)
 
     @staticmethod
@@ -113,22 +109,24 @@ class MinAndMax(Function):
 
     @staticmethod
     def forward(ctx, x):
-        low, high = x.aminmax(dim=1)
-        ctx.save_for_backward(x, low, high)
+        (low, at_low), (high, at_high) = x.min(1), x.max(1)
+        ctx.save_for_backward(at_low, at_high)
+        # [saved in another order] ctx.save_for_backward(at_high, at_low)
+        ctx.shape = x.shape
         return low, high
 
     @staticmethod
     def backward(ctx, g_low, g_high):
         # [swapped grad_outputs] def backward(ctx, g_high, g_low):
         # [one grad_output of two] def backward(ctx, g_low):
-        x, low, high = ctx.saved_tensors
-        at_low, at_high = x == low[:, None], x == high[:, None]
-        return g_low[:, None] * at_low + g_high[:, None] * at_high
-        # [missing term] return g_low[:, None] * at_low
-        # [number of gradients] return g_low[:, None] * at_low, g_high[:, None] * at_high
-        # [sign of one term] return g_high[:, None] * at_high - g_low[:, None] * at_low
-        # [copied] return g_low[:, None] * (at_low | at_high)
-        # [no mask] return g_low[:, None] + g_high[:, None] * at_high
+        at_low, at_high = (index[:, None] for index in ctx.saved_tensors)
+        grad = g_low.new_zeros(ctx.shape).scatter(1, at_low, g_low[:, None])
+        # [sign of one term] grad = g_low.new_zeros(ctx.shape).scatter(1, at_low, -g_low[:, None])
+        # [missing term] grad = g_low.new_zeros(ctx.shape)
+        # [no mask] grad = g_low[:, None].expand(ctx.shape)
+        return grad.scatter_add(1, at_high, g_high[:, None])
+        # [copied] return grad.scatter_add(1, at_high, g_low[:, None])
+        # [overwrites instead of adding] return grad.scatter(1, at_high, g_high[:, None])
 
     @staticmethod
     def sample_inputs():
@@ -208,7 +206,6 @@ class NumPySinh(Function):
         # [float32 2] slope = torch.from_numpy(numpy.cosh(x.detach().cpu().float().numpy()))
         # [wrong formula] slope = torch.from_numpy(numpy.sinh(x.detach().cpu().numpy())).to(x)
         return g * slope
-        # [missing minus] return -g * slope
         # [ignores grad_output] return slope
 
     @staticmethod
@@ -275,7 +272,6 @@ class Float32Only(Function):
         return g * (1 - x.tanh() ** 2)
         # [wrong power] return g * (1 - x.tanh())
         # [missing minus] return g * (x.tanh() ** 2 - 1)
-        # [ignores grad_output] return 1 - x.tanh() ** 2
         # [sign of one term] return g * (1 + x.tanh() ** 2)
 
     @staticmethod
@@ -294,7 +290,6 @@ class ThroughModule(Function):
 
     @staticmethod
     @once_differentiable
-    # [second derivative cut]
     def backward(ctx, g):
         x = ctx.saved_tensors[0].detach().requires_grad_()
         with torch.enable_grad():
@@ -302,10 +297,8 @@ class ThroughModule(Function):
             y = ctx.module(x)
             # [wrong formula] y = ctx.module(2 * x)
         (grad,) = torch.autograd.grad(y, x, g)
-        # [ignores grad_output] (grad,) = torch.autograd.grad(y.sum(), x)
         # [constant factor] (grad,) = torch.autograd.grad(2 * y, x, g)
         return grad, None
-        # [number of gradients] return grad
 
     @staticmethod
     def sample_inputs():
@@ -332,7 +325,6 @@ class Checkpoint(Function):
         grads = torch.autograd.grad(y, args, g)
         # [ignores grad_output] grads = torch.autograd.grad(y.sum(), args)
         return None, *grads
-        # [number of gradients] return grads
         # [wrong order of gradients] return None, *reversed(grads)
 
     @staticmethod
@@ -353,11 +345,9 @@ class PooledByName(Function):
     def backward(ctx, g, _):
         # [one grad_output of two] def backward(ctx, g):
         scale = 1 if ctx.reduction == "sum" else 1 / ctx.shape.numel()
-        # [sum for mean] scale = 1
         # [ignores a parameter] scale = 1 / ctx.shape.numel()
         # [wrong size in a mean] scale = 1 if ctx.reduction == "sum" else 1 / ctx.shape[0]
         return (scale * g).expand(ctx.shape), None
-        # [number of gradients] return (scale * g).expand(ctx.shape)
 
     @staticmethod
     def sample_inputs():

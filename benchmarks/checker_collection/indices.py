@@ -25,7 +25,6 @@ class Lookup(Function):
         # [wrong shape] pass
         # [float32] grad_table.index_put_((index,), g.float(), accumulate=True)
         return None, grad_table
-        # [wrong order of gradients] return grad_table, None
         # [missing gradient] return None, None
         # [number of gradients] return grad_table
 
@@ -73,8 +72,6 @@ class Sort(Function):
         # [inverse permutation] return g.gather(-1, order)
         # [missing permutation] return g
         # [wrong order of elements] return torch.zeros_like(g).scatter(-1, order.flip(-1), g)
-        # [ignores grad_output] return torch.ones_like(g)
-        # [float32] return torch.zeros(g.shape).scatter(-1, order, g.float())
 
     @staticmethod
     def sample_inputs():
@@ -95,9 +92,7 @@ class ScatterAdd(Function):
         return g[index], None, None
         # [missing permutation] return g[: len(index)], None, None
         # [number of gradients] return g[index], None
-        # [mean for sum] return g[index] / len(index), None, None
         # [wrong dimension] return g.sum(0).expand(len(index), -1), None, None
-        # [missing gradient] return None, None, None
 
     @staticmethod
     def sample_inputs():
@@ -119,7 +114,6 @@ class SegmentMean(Function):
         return (g / count)[segment], None
         # [sum for mean] return g[segment], None
         # [wrong size in a mean] return g[segment] / len(segment), None
-        # [ignores grad_output] return (torch.ones_like(g) / count)[segment], None
         # [extra factor] return (g * count)[segment], None
 
     @staticmethod
@@ -170,7 +164,6 @@ class TopK(Function):
         # [missing permutation] grad = torch.cat([g, g.new_zeros(ctx.shape)], 1)[:, : ctx.shape[1]]
         # [float32] grad = torch.zeros(ctx.shape).scatter(1, index, g.float())
         return grad, None
-        # [number of gradients] return grad
 
     @staticmethod
     def sample_inputs():

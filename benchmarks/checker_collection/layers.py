@@ -18,7 +18,6 @@ class LayerNorm(Function):
     def backward(ctx, g):
         normed, rstd, weight = ctx.saved_tensors
         gn = g * weight
-        # [missing factor] gn = g
         mean, slope = gn.mean(1, keepdim=True), (gn * normed).mean(1, keepdim=True)
         # [sum for mean] mean, slope = gn.sum(1, keepdim=True), (gn * normed).sum(1, keepdim=True)
         # [wrong dimension] mean, slope = gn.mean(0), (gn * normed).mean(0)
@@ -26,10 +25,7 @@ class LayerNorm(Function):
         # [constant statistics] gx = gn
         # [constant statistics 2] gx = gn - mean
         return gx * rstd, (g * normed).sum(0), g.sum(0)
-        # [missing factor 2] return gx, (g * normed).sum(0), g.sum(0)
-        # [wrong dimension 2] return gx * rstd, (g * normed).sum(1), g.sum(1)
         # [swapped] return gx * rstd, g.sum(0), (g * normed).sum(0)
-        # [missing factor 3] return gx * rstd, g.sum(0), g.sum(0)
 
     @staticmethod
     def sample_inputs():
@@ -60,7 +56,6 @@ class BatchNorm(Function):
         # [missing factor] gx = gn - gn.mean(0) - normed * (gn * normed).mean(0)
         return gx, (g * normed).sum(0), g.sum(0), None
         # [mean for sum] return gx, (g * normed).mean(0), g.mean(0), None
-        # [missing factor 2] return gx, (g * x).sum(0), g.sum(0), None
         # [number of gradients] return gx, (g * normed).sum(0), g.sum(0)
 
     @staticmethod
@@ -87,7 +82,6 @@ class RMSNorm(Function):
         # [constant statistics] return g / rms
         # [wrong power] return g / rms - x * (g * x).mean(1, keepdim=True) / rms**2
         # [sum for mean] return g / rms - x * (g * x).sum(1, keepdim=True) / rms**3
-        # [sign of one term] return g / rms + x * (g * x).mean(1, keepdim=True) / rms**3
         # [missing factor] return g / rms - (g * x).mean(1, keepdim=True) / rms**3
 
     @staticmethod
@@ -115,7 +109,6 @@ class Dropout(Function):
         # [no mask] return g, None
         # [wrong mask] return g * (1 - keep), None
         # [missing factor] return g * (keep > 0), None
-        # [ignores grad_output] return keep, None
 
     @staticmethod
     def sample_inputs():
@@ -140,8 +133,6 @@ class GatedLinearUnit(Function):
         s = b.sigmoid()
         return torch.cat([g * s, g * a * s * (1 - s)], -1)
         # [wrong order of elements] return torch.cat([g * a * s * (1 - s), g * s], -1)
-        # [missing factor] return torch.cat([g * s, g * s * (1 - s)], -1)
-        # [missing factor 2] return torch.cat([g * s, g * a * s], -1)
         # [missing term] return torch.cat([g * s, 0 * g], -1)
         # [wrong shape] return g * s
         # [second derivative cut] return torch.cat([g * s, g * a.detach() * s * (1 - s)], -1)
@@ -163,13 +154,10 @@ class ScaleAndShift(Function):
     def backward(ctx, g):
         x, scale = ctx.saved_tensors
         gx = g * scale[:, None, None]
-        # [missing factor] gx = g
         # [wrong dimension] gx = g * scale
         return gx, (g * x).sum((0, 2, 3)), g.sum((0, 2, 3))
-        # [wrong dimension 2] return gx, (g * x).sum((1, 2, 3)), g.sum((1, 2, 3))
         # [mean for sum] return gx, (g * x).sum((0, 2, 3)), g.mean((0, 2, 3))
         # [wrong size in a mean] return gx, (g * x).sum((2, 3)).mean(0), g.sum((0, 2, 3))
-        # [missing factor 2] return gx, g.sum((0, 2, 3)), g.sum((0, 2, 3))
         # [missing gradient] return gx, (g * x).sum((0, 2, 3)), None
 
     @staticmethod

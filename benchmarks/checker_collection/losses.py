@@ -8,7 +8,6 @@ class MeanSquaredError(Function):
     @staticmethod
     def forward(ctx, prediction, target):
         ctx.save_for_backward(prediction, target)
-        # [saved in another order] ctx.save_for_backward(target, prediction)
         # [kept on ctx] ctx.error = prediction - target
         return (prediction - target).square().mean()
 
@@ -25,9 +24,6 @@ class MeanSquaredError(Function):
         # [wrong size in a mean] grad = grad_output * 2 * error / error.shape[0]
         # [not linear in grad_output] grad = grad_output**2 * 2 * error / error.numel()
         return grad, -grad
-        # [missing minus] return grad, grad
-        # [missing minus 2] return -grad, grad
-        # [missing gradient] return grad, None
 
     @staticmethod
     def sample_inputs():
@@ -40,7 +36,6 @@ class CrossEntropy(Function):
     @staticmethod
     def forward(ctx, logits, target):
         log_p = logits.log_softmax(1)
-        # [overflow] log_p = (logits.exp() / logits.exp().sum(1, keepdim=True)).log()
         ctx.save_for_backward(logits, target)
         return -log_p[torch.arange(len(target)), target].mean()
 
@@ -48,6 +43,7 @@ class CrossEntropy(Function):
     def backward(ctx, grad_output):
         logits, target = ctx.saved_tensors
         p = logits.softmax(1)
+        # [overflow] p = logits.exp() / logits.exp().sum(1, keepdim=True)
         # [wrong dimension] p = logits.softmax(0)
         # [missing factor] p = logits
         grad = p - torch.nn.functional.one_hot(target, logits.shape[1])
@@ -55,10 +51,8 @@ class CrossEntropy(Function):
         # [sign of one term] grad = p + torch.nn.functional.one_hot(target, logits.shape[1])
         # [missing minus] grad = torch.nn.functional.one_hot(target, logits.shape[1]) - p
         return grad_output * grad / len(target), None
-        # [sum for mean] return grad_output * grad, None
         # [wrong size in a mean] return grad_output * grad / logits.numel(), None
         # [ignores grad_output] return grad / len(target), None
-        # [number of gradients] return grad_output * grad / len(target)
 
     @staticmethod
     def sample_inputs():
@@ -109,7 +103,6 @@ class Huber(Function):
         # [no mask] return g * x, None
         # [missing factor] return g * torch.where(x.abs() <= ctx.delta, x, x.sign()), None
         # [constant factor in one term] return g * (2 * x).clamp(-ctx.delta, ctx.delta), None
-        # [missing factor 2] return g * torch.where(x.abs() <= ctx.delta, x, ctx.delta), None
 
     @staticmethod
     def sample_inputs():
@@ -121,20 +114,17 @@ class MaskedMean(Function):
     """The mean of the squares of the rows that count."""
 
     @staticmethod
-    def forward(ctx, x, counts):
-        ctx.save_for_backward(x, counts)
-        return x[counts].square().mean()
+    def forward(ctx, x, mask):
+        ctx.save_for_backward(x, mask)
+        return x[mask].square().mean()
 
     @staticmethod
     def backward(ctx, g):
-        x, counts = ctx.saved_tensors
-        scale = 2 / (counts.sum() * x.shape[1])
+        x, mask = ctx.saved_tensors
+        scale = 2 / (mask.sum() * x.shape[1])
         # [wrong size in a mean] scale = 2 / x.numel()
-        # [wrong size in a mean 2] scale = 2 / counts.sum()
-        return g * scale * x * counts[:, None], None
-        # [no mask] return g * scale * x, None
-        # [wrong mask] return g * scale * x * ~counts[:, None], None
-        # [ignores grad_output] return scale * x * counts[:, None], None
+        return g * scale * x * mask[:, None], None
+        # [wrong mask] return g * scale * x * ~mask[:, None], None
 
     @staticmethod
     def sample_inputs():
@@ -155,7 +145,6 @@ class KLDivergence(Function):
         return -g * p, g * (p.log() - log_q + 1)
         # [missing minus] return g * p, g * (p.log() - log_q + 1)
         # [missing term] return -g * p, g * (p.log() - log_q)
-        # [missing term 2] return -g * p, g * (p.log() + 1)
         # [missing gradient] return -g * p, None
         # [wrong order of gradients] return g * (p.log() - log_q + 1), -g * p
         # [extra factor] return -g * p * log_q, g * (p.log() - log_q + 1)

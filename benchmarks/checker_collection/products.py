@@ -20,7 +20,6 @@ class MatMul(Function):
         # [transposed] return g @ b.T, (a.T @ g).T
         # [wrong order of gradients] return a.T @ g, g @ b.T
         # [missing gradient] return g @ b.T, None
-        # [ignores grad_output] return g @ b.T, a.T @ torch.ones_like(g)
         # [edits what was saved] return g @ b.T, a.T @ g + 0 * b.zero_()
 
     @staticmethod
@@ -56,8 +55,6 @@ class Linear(Function):
             # [needs_input_grad 2] if ctx.needs_input_grad[3]:
             grad_bias = grad_output.sum(0)
             # [wrong dimension] grad_bias = grad_output.sum(1)
-            # [mean for sum 2] grad_bias = grad_output.mean(0)
-            # [missing minus] grad_bias = -grad_output.sum(0)
         return grad_x, grad_weight, grad_bias
         # [number of gradients] return grad_x, grad_weight
 
@@ -104,7 +101,6 @@ class QuadraticForm(Function):
         return g * (a + a.T) @ x, g * torch.outer(x, x)
         # [assumes symmetry] return 2 * g * a @ x, g * torch.outer(x, x)
         # [missing term] return g * a @ x, g * torch.outer(x, x)
-        # [wrong formula] return g * (a + a.T) @ x, g * torch.diag(x * x)
         # [ignores grad_output] return g * (a + a.T) @ x, torch.outer(x, x)
         # [wrong order of gradients] return g * torch.outer(x, x), g * (a + a.T) @ x
 
@@ -126,7 +122,6 @@ class Inverse(Function):
         (inverse,) = ctx.saved_tensors
         return -inverse.T @ g @ inverse.T
         # [not transposed] return -inverse @ g @ inverse
-        # [missing minus] return inverse.T @ g @ inverse.T
         # [elementwise for matrix product] return -g * inverse * inverse
         # [transposed] return -inverse @ g.T @ inverse
         # [missing factor] return -g @ inverse.T
@@ -157,8 +152,6 @@ class Convolution(Function):
         padded = torch.nn.functional.pad(g, (size - 1, size - 1)).unfold(2, size, 1)
         grad_x = torch.einsum("nolk,ock->ncl", padded, weight.flip(2))
         # [wrong order of elements 2] grad_x = torch.einsum("nolk,ock->ncl", padded, weight)
-        # [constant factor] grad_x = torch.einsum("nolk,ock->ncl", padded, weight.flip(2)) / size
-        # [one part only 2] grad_x = torch.einsum("nlk,ck->ncl", padded[:, 0], weight[0].flip(1))
         return grad_x, grad_weight
         # [missing gradient] return None, grad_weight
 
@@ -180,8 +173,6 @@ class AveragePool(Function):
         return g.repeat_interleave(2, -1) / 2
         # [sum for mean] return g.repeat_interleave(2, -1)
         # [wrong order of elements] return torch.cat([g, g], -1) / 2
-        # [wrong shape] return g / 2
-        # [one part only] return torch.stack([g, 0 * g], -1).reshape(ctx.shape)
         # [layout] return g.as_strided(g.shape, (g.shape[1], 1)).repeat_interleave(2, -1) / 2
 
     @staticmethod
@@ -204,14 +195,11 @@ class Attention(Function):
         gp = g @ v.T
         gs = p * (gp - (gp * p).sum(1, keepdim=True))
         # [missing term] gs = p * gp
-        # [wrong dimension] gs = p * (gp - (gp * p).sum(0, keepdim=True))
         # [missing factor] gs = gp - (gp * p).sum(1, keepdim=True)
         return gs @ k, gs.T @ q, p.T @ g
         # [copied] return gs @ k, gs @ k, p.T @ g
         # [not transposed] return gs @ k, gs @ q, p.T @ g
         # [swapped] return gs.T @ q, gs @ k, p.T @ g
-        # [missing factor 2] return gs @ k, gs.T @ q, g
-        # [constant factor] return gs @ k / q.shape[1] ** 0.5, gs.T @ q / q.shape[1] ** 0.5, p.T @ g
 
     @staticmethod
     def sample_inputs():

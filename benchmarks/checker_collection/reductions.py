@@ -15,10 +15,8 @@ class RowSum(Function):
     def backward(ctx, g):
         return g[:, None].expand(ctx.shape)
         # [wrong dimension] return g.repeat(ctx.shape[1], 1).reshape(ctx.shape)
-        # [wrong shape] return g
         # [sum for mean] return g[:, None].expand(ctx.shape) / ctx.shape[1]
         # [state on the class] return g[:, None].expand(RowSum.shape)
-        # [ignores grad_output] return g.new_ones(ctx.shape)
 
     @staticmethod
     def sample_inputs():
@@ -36,7 +34,6 @@ class MeanOfAll(Function):
         (x,) = ctx.saved_tensors
         return (g / x.numel()).expand(x.shape)
         # [sum for mean] return g.expand(x.shape)
-        # [wrong size in a mean] return (g / x.shape[0]).expand(x.shape)
         # [float32] return torch.ones(x.shape) * (g / x.numel()).float()
         # [ignores grad_output] return torch.full_like(x, 1 / x.numel())
         # [extra factor] return (g / x.numel()) * x
@@ -59,13 +56,11 @@ class RowMax(Function):
     def backward(ctx, g):
         x, y = ctx.saved_tensors
         largest = (x == y).to(x.dtype)
-        # [wrong mask] largest = (x == x.amin(1, keepdim=True)).to(x.dtype)
-        # [wrong mask 2] largest = (x == x.max()).to(x.dtype)
+        # [wrong mask] largest = (x == x.max()).to(x.dtype)
         return g * largest / largest.sum(1, keepdim=True)
         # [ties] return g * largest
         # [no mask] return g.expand(x.shape)
         # [wrong dimension] return g * largest / largest.sum(0, keepdim=True)
-        # [extra factor] return g * largest * y
 
     @staticmethod
     def sample_inputs():
@@ -80,7 +75,6 @@ class LogSumExp(Function):
     @staticmethod
     def forward(ctx, x):
         top = x.amax(1, keepdim=True)
-        # [overflow] top = torch.zeros_like(x[:, :1])
         y = (x - top).exp().sum(1, keepdim=True).log() + top
         ctx.save_for_backward(x, y)
         return y
@@ -89,11 +83,9 @@ class LogSumExp(Function):
     def backward(ctx, g):
         x, y = ctx.saved_tensors
         return g * (x - y).exp()
-        # [overflow 2] return g * x.exp() / y.exp()
-        # [missing factor] return g * x.exp()
+        # [overflow] return g * x.exp() / y.exp()
         # [wrong dimension] return g * x.softmax(0)
         # [ignores grad_output] return (x - y).exp()
-        # [missing minus] return g * (y - x).exp()
 
     @staticmethod
     def sample_inputs():
@@ -105,19 +97,15 @@ class Softmax(Function):
     def forward(ctx, x):
         y = x.softmax(1)
         ctx.save_for_backward(y)
-        # [kept on ctx] ctx.y = y.detach()
         return y
 
     @staticmethod
     def backward(ctx, g):
         (y,) = ctx.saved_tensors
-        # [kept on ctx] y = ctx.y
         return y * (g - (g * y).sum(1, keepdim=True))
         # [missing term] return y * g
-        # [missing term 2] return g * y * (1 - y)
         # [wrong dimension] return y * (g - (g * y).sum(0, keepdim=True))
         # [mean for sum] return y * (g - (g * y).mean(1, keepdim=True))
-        # [wrong dimension 2] return y * (g - (g * y).sum())
         # [missing factor] return g - (g * y).sum(1, keepdim=True)
         # [sign of one term] return y * (g + (g * y).sum(1, keepdim=True))
 
@@ -143,7 +131,6 @@ class RowNorm(Function):
         # [missing factor] return g * x
         # [constant factor] return 2 * g * x / y.clamp(min=1e-30)
         # [wrong power] return g * x / y.square().clamp(min=1e-30)
-        # [missing factor 2] return g / y.clamp(min=1e-30)
         # [wrong dimension] return g * x / x.norm(dim=0, keepdim=True).clamp(min=1e-30)
 
     @staticmethod
@@ -193,9 +180,7 @@ class Variance(Function):
         # [wrong dimension] centered = x - x.mean(0, keepdim=True)
         # [wrong size in a mean] centered = x - x.mean()
         return g * 2 * centered / (x.shape[1] - 1)
-        # [constant factor] return g * centered / (x.shape[1] - 1)
         # [off by one] return g * 2 * centered / x.shape[1]
-        # [wrong size in a mean 2] return g * 2 * centered / x.shape[0]
 
     @staticmethod
     def sample_inputs():

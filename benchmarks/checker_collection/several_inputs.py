@@ -16,15 +16,11 @@ class Multiply(Function):
         x, y = ctx.saved_tensors
         gx = (grad_output * y).sum_to_size(x.shape)
         # [copied] gx = (grad_output * x).sum_to_size(x.shape)
-        # [wrong dimension] gx = (grad_output * y).sum_to_size(x.shape).flip(0)
         gy = (grad_output * x).sum_to_size(y.shape)
-        # [copied 2] gy = (grad_output * y).sum_to_size(y.shape)
         # [second derivative cut] gy = (grad_output * x.detach()).sum_to_size(y.shape)
         # [mean for sum] gy = (grad_output * x).mean(0).expand(y.shape)
         return gx, gy
-        # [wrong order of gradients] return gy, gx
         # [missing gradient] return gx, None
-        # [missing gradient 2] return None, gy
         # [number of gradients] return gx
 
     @staticmethod
@@ -46,14 +42,11 @@ class Divide(Function):
             # [needs_input_grad] if ctx.needs_input_grad[1]:
             gx = grad_output / y
             # [missing factor] gx = grad_output
-            # [wrong formula] gx = grad_output * y
         if ctx.needs_input_grad[1]:
             # [needs_input_grad 2] if ctx.needs_input_grad[0]:
             # [needs_input_grad 3] if ctx.needs_input_grad[2]:
             gy = -grad_output * x / y**2
             # [missing minus] gy = grad_output * x / y**2
-            # [wrong power] gy = -grad_output * x / y
-            # [missing factor 2] gy = -grad_output / y**2
             # [depends on another gradient] gy = -gx * x / y
         return gx, gy
 
@@ -73,9 +66,7 @@ class AddBias(Function):
         return g, g.sum(0)
         # [wrong dimension] return g, g.sum(1)
         # [mean for sum] return g, g.mean(0)
-        # [wrong dimension 2] return g, g.sum().expand(ctx.size)
         # [one part only] return g, g[0]
-        # [missing gradient] return g, None
         # [float32] return g, torch.zeros(ctx.size) + g.sum(0).float()
         # [not linear in grad_output] return g, g.sum(0) / g.norm()
 
@@ -84,31 +75,31 @@ class AddBias(Function):
         return [(torch.randn(2, 3), torch.randn(3)), (torch.randn(3, 3), torch.randn(3))]
 
 
-class Power(Function):
-    """x^y for positive x."""
+class LogAddExp(Function):
+    """log(e^x + e^y)."""
 
     @staticmethod
     def forward(ctx, x, y):
-        out = x**y
+        out = torch.logaddexp(x, y)
         ctx.save_for_backward(x, y, out)
+        # [saved in another order] ctx.save_for_backward(y, x, out)
         return out
 
     @staticmethod
     def backward(ctx, grad_output):
         x, y, out = ctx.saved_tensors
-        gx = grad_output * y * x ** (y - 1)
-        # [wrong power] gx = grad_output * y * x**y
-        # [missing factor] gx = grad_output * x ** (y - 1)
-        gy = grad_output * out * x.log()
-        # [missing factor 2] gy = grad_output * out
-        # [wrong formula] gy = grad_output * out * y.log()
+        gx = grad_output * (x - out).exp()
+        # [overflow] gx = grad_output * x.exp() / out.exp()
+        # [missing factor] gx = grad_output * x.exp()
+        # [missing minus] gx = grad_output * (out - x).exp()
+        gy = grad_output * (y - out).exp()
+        # [copied] gy = grad_output * (x - out).exp()
         return gx, gy
-        # [missing gradient] return gx, None
         # [wrong order of gradients] return gy, gx
 
     @staticmethod
     def sample_inputs():
-        return [(torch.rand(2, 3) + 0.5, torch.rand(2, 3) + 0.5)]
+        return [(torch.randn(2, 3), torch.randn(2, 3))]
 
 
 class Lerp(Function):
@@ -128,8 +119,6 @@ class Lerp(Function):
         # [missing term] return g, g * weight, g * (end - start)
         # [copied] return g * weight, g * weight, g * (end - start)
         # [missing gradient] return g * (1 - weight), g * weight, None
-        # [number of gradients] return g * (1 - weight), g * weight
-        # [missing term 2] return g * (1 - weight), g * weight, g * end
 
     @staticmethod
     def sample_inputs():
@@ -149,8 +138,6 @@ class Where(Function):
         (mask,) = ctx.saved_tensors
         return None, grad_output * mask, grad_output * ~mask
         # [swapped] return None, grad_output * ~mask, grad_output * mask
-        # [copied] return None, grad_output * mask, grad_output * mask
-        # [no mask] return None, grad_output, grad_output * ~mask
         # [number of gradients] return grad_output * mask, grad_output * ~mask
         # [edits grad_output] return None, grad_output * mask, grad_output.masked_fill_(mask, 0)
 
@@ -174,7 +161,6 @@ class MaskedScale(Function):
     def backward(ctx, grad_output):
         (mask,) = ctx.saved_tensors
         return grad_output * mask, None
-        # [no mask] return grad_output, None
         # [wrong mask] return grad_output * (1 - mask), None
         # [ignores grad_output] return mask, None
         # [all zero] return torch.zeros_like(grad_output), None
@@ -197,7 +183,6 @@ class ScaleBy(Function):
         return grad_output * ctx.alpha, None
         # [constant factor] return grad_output, None
         # [missing minus] return grad_output * -ctx.alpha, None
-        # [number of gradients] return grad_output * ctx.alpha
         # [wrong power] return grad_output * ctx.alpha**2, None
 
     @staticmethod
@@ -218,7 +203,6 @@ class SumOfSquares(Function):
     def backward(ctx, grad_output):
         return tuple(2 * grad_output * part for part in ctx.saved_tensors)
         # [list returned] return [2 * grad_output * part for part in ctx.saved_tensors]
-        # [number of gradients] return 2 * grad_output * ctx.saved_tensors[0]
         # [constant factor] return tuple(grad_output * part for part in ctx.saved_tensors)
         # [ignores grad_output] return tuple(2 * part for part in ctx.saved_tensors)
         # [copied] return tuple(2 * grad_output * part for part in ctx.saved_tensors[:1] * 2)

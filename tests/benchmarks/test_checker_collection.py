@@ -38,7 +38,7 @@ def test_cause_is_judged_by_all_findings():
 def test_right_function_is_right_and_each_mistake_is_not(name, tmp_path):
     function = FUNCTIONS[name]
     right = load(name, function.source, tmp_path)
-    if name != "SparseLookup":  # gradcheck takes no sparse gradient
+    if name not in ("SparseLookup", "LearnedStep"):  # a sparse gradient, and no derivative
         assert_passes_gradcheck(right)
     behaves = behaviour(right)
     harmless = [
@@ -84,7 +84,7 @@ def with_the_values_of_its_surrogate(target, *args):
     output = applied(target)(*copies)
     if isinstance(output, tuple):
         return tuple(each for each in output if isinstance(each, torch.Tensor))
-    if not hasattr(target, "surrogate"):
+    if not callable(getattr(target, "surrogate", None)):
         return output
     return target.surrogate(*args).detach() + (output - output.detach())
 
@@ -256,4 +256,5 @@ def alike(one, other) -> bool:
     if (one.shape, one.dtype, one.requires_grad) != (other.shape, other.dtype, other.requires_grad):
         return False
     dense, other_dense = (tensor.detach().to_dense() for tensor in (one, other))
-    return torch.allclose(dense, other_dense, rtol=1e-9, atol=1e-12, equal_nan=True)
+    rounding = 1e-5 if one.dtype == torch.float32 else 1e-9
+    return torch.allclose(dense, other_dense, rtol=rounding, atol=1e-3 * rounding, equal_nan=True)
