@@ -12,7 +12,14 @@ from typing import Any
 import torch
 
 from lab.checking.contract import examine
-from lab.checking.samples import Case, can_need_grad, in_float64, is_function_class, parameters_of
+from lab.checking.samples import (
+    Case,
+    can_need_grad,
+    declared_inputs,
+    in_float64,
+    is_function_class,
+    parameters_of,
+)
 from lab.checking.users_code import Crash, users_code
 from lab.errors import UserError
 
@@ -77,6 +84,13 @@ class Guess:
     samples: list[tuple] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     only_for: list[str] = field(default_factory=list)
+
+
+def samples_of(target: Any, device: str) -> list[tuple]:
+    """Arguments to try a Function on: those that it declares, or guesses."""
+    if hasattr(target, "sample_inputs"):
+        return declared_inputs(target.sample_inputs, "sample_inputs()", device)
+    return guessed_samples(target, device).samples
 
 
 def guessed_samples(target: Any, device: str) -> Guess:
