@@ -10,56 +10,51 @@ from lab.recording.curves import RecordedRun
 
 # Keys whose value says enough without its key: `adam`, not `optimizer=adam`.
 VALUE_ALONE = ("function", "optimizer", "model", "data", "device", "dtype")
-# The choices that set the keys of a section of the config.
-SET_BY = {key: (key,) for key in ("function", "optimizer", "data")} | {
-    "model": ("model", "function", "data")
-}
-IDENTITY = ("function", "optimizer", "device", "dtype", "seed")  # fields of every run
+OF_A_RUN = ("function", "optimizer", "device", "dtype", "seed")
+MODEL_SET_BY = ("function", "model", "data")  # the choices that set the keys of the model
 # Keys that say how a run is watched or stored. No curve depends on them.
 IGNORED_KEYS = ("resume", "progress", "log_every", "flush_seconds", "checkpoint_every")
 
 
-def labels(runs: Sequence[RecordedRun], names: Sequence[str]) -> list[str]:
-    """Label each run by what differs between the runs; where nothing does, by its name.
+def labels(
+    configs: Sequence[dict[str, Any]], keys: Sequence[str], names: Sequence[str]
+) -> list[str]:
+    """Label each config by its values of `keys`, or by its name where it has none of them.
 
-    A choice stands for the keys that it sets: `adam`, not `adam lr=0.001`, unless two runs of
-    `adam` differ in lr. A run without a step keeps its name, and has no influence on the other
-    labels: its config may be the very reason why it failed.
+    No two labels are equal: the second of two is numbered.
     """
-    configs = {i: settings(run) for i, run in enumerate(runs) if len(run.steps)}
-    keys = differing_keys(list(configs.values()))
-    texts = {
-        i: " ".join(_setting(key, config[key]) for key in keys if key in config)
-        for i, config in configs.items()
-    }
-    uses = Counter(texts.values())
-    labelled = [printable(name) for name in names]
-    for i, text in texts.items():
-        if text:
-            labelled[i] = text if uses[text] == 1 else f"{text} ({labelled[i]})"
+    uses: Counter[str] = Counter()
+    labelled = []
+    for config, name in zip(configs, names, strict=True):
+        text = " ".join(_setting(key, config[key]) for key in keys if key in config) or name
+        uses[text] += 1
+        labelled.append(text if uses[text] == 1 else f"{text} ({uses[text]})")
     return labelled
 
 
 def settings(run: RecordedRun) -> dict[str, Any]:
     """What was set for a run, flat, without the keys on which no curve depends."""
-    ran_on = {
-        key: getattr(run, key) for key in ("function", "optimizer", "device", "dtype", "seed")
-    }
-    return {key: value for key, value in run.config.items() if key not in IGNORED_KEYS} | ran_on
+    config = {key: value for key, value in run.config.items() if key not in IGNORED_KEYS}
+    return config | {key: getattr(run, key) for key in OF_A_RUN}
 
 
 def differing_keys(configs: Sequence[dict[str, Any]]) -> list[str]:
-    """The keys in which configs differ: choices first, none that only follows another."""
+    """The keys in which configs differ, choices first.
+
+    A choice stands for the keys that it sets: where `adam` is compared with `sgd`, lr is not among
+    the keys, unless two configs with `adam` differ in lr.
+    """
     found: dict[tuple[str, str], str] = {}
     for key in dict.fromkeys(
         (*VALUE_ALONE, "seed", *(key for config in configs for key in config))
     ):
-        # A key inside a section is compared only between runs in which the same choice set it.
+        # A key inside a section is compared only between runs in which the same choices set it.
         section = key.partition(".")[0]
-        choices = () if section == key else SET_BY.get(section, ())
+        choices = MODEL_SET_BY if section == "model" else (section,)
         values = defaultdict(set)
         for config in configs:
-            values[tuple(config.get(choice) for choice in choices)].add(repr(config.get(key)))
+            if key in config:
+                values[tuple(config.get(c) for c in choices if c != key)].add(repr(config[key]))
         if any(len(group) > 1 for group in values.values()):
             # `model.features: ${data.features}` follows data.features.
             found.setdefault(
