@@ -39,7 +39,7 @@ from lab.course.exercises import (
     watch,
 )
 from lab.devices import pick_device
-from lab.errors import UserError, explained, user_traceback
+from lab.errors import UserError, errors_as_messages, user_traceback
 from lab.jsonable import jsonable
 
 
@@ -195,5 +195,5 @@ def _print_table(verdicts: Iterator[Verdict]) -> list[Verdict]:
 
 
 if __name__ == "__main__":
-    with explained():
+    with errors_as_messages():
         sys.exit(main())

@@ -17,11 +17,10 @@ from pathlib import Path
 
 from lab.comparing.numbers import compare
 from lab.comparing.records import as_csv, as_json
-from lab.comparing.report import print_rest, write_picture
+from lab.comparing.report import print_comparison, write_picture
 from lab.comparing.selection import filtered, latest, select
-from lab.comparing.table import table, terminal_width
-from lab.errors import UserError, explained
-from lab.recording.curves import find_runs, notes, read_runs
+from lab.errors import UserError, errors_as_messages
+from lab.recording.reading import find_runs, notes, read_runs
 
 EXAMPLES = """\
 examples:
@@ -127,18 +126,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     runs = filtered(runs, options.filter)
     selection = select(latest(runs, options.last) if options.last else runs, options.reference)
     if not selection.runs:
-        print_rest(selection, [])
-        raise UserError(f"no run in {', '.join(map(str, paths))} made a step")
+        error = selection.failed[0].error
+        raise UserError(f"no run in {', '.join(map(str, paths))} made a step: {error}")
     comparison = compare(selection.runs, options.reference, options.tolerance)
     if options.json:
         print(as_json(comparison, selection, skipped), flush=True)
     elif options.csv:
         print(as_csv(comparison), flush=True)
     else:
-        print(table(comparison, terminal_width()))
         filters = [word for pair in options.filter for word in ("--filter", "=".join(pair))]
-        print_rest(selection, ["python", "compare.py", *options.paths, *filters])
-        sys.stdout.flush()
+        command = ["python", "compare.py", *options.paths, *filters]
+        print_comparison(comparison, selection, command)
     if options.plot or not (options.json or options.csv):
         write_picture(comparison, options.plot)
 
@@ -162,5 +160,5 @@ def check_plot(name: str) -> None:
 if __name__ == "__main__":
     assert isinstance(sys.stdout, io.TextIOWrapper)
     sys.stdout.reconfigure(errors="backslashreplace")  # a folder may have any name
-    with explained():
+    with errors_as_messages():
         main()

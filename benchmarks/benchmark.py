@@ -33,8 +33,7 @@ HOME = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HOME))
 
 from benchmarks import plain  # noqa: E402
-from lab.composing.config import checked  # noqa: E402
-from lab.recording.run_folder import new_summary  # noqa: E402
+from lab.composing.rules import validated  # noqa: E402
 from train import train  # noqa: E402
 
 Sizes = tuple[int, int, int, int]  # samples, features, hidden units, targets
@@ -57,10 +56,11 @@ def ours(*overrides: str, sizes: Sizes = OFFICIAL, steps: int = 500) -> float:
     always = [*size, f"steps={steps}", f"optimizer.lr={LR}", "progress=true"]
     with initialize_config_dir(str(HOME / "conf"), version_base="1.3"):
         cfg = compose("config", [*always, *overrides], return_hydra_config=True)
-    config = checked(OmegaConf.masked_copy(cfg, [key for key in cfg if key != "hydra"]))
+    choices = cfg.hydra.runtime.choices
+    config = validated(OmegaConf.masked_copy(cfg, [k for k in cfg if k != "hydra"]), choices, [])
     with tempfile.TemporaryDirectory() as folder:
-        run = train(new_summary(config, cfg.hydra.runtime.choices), Path(folder))
-    return 1 / run.summary["steps_per_second"]
+        run = train(config, Path(folder))
+    return 1 / run.summary.steps_per_second
 
 
 def theirs(sizes: Sizes = OFFICIAL, steps: int = 500, **options: object) -> float:

@@ -27,11 +27,12 @@ class Data(NamedTuple):
 
     def to(self, device: torch.device, dtype: torch.dtype) -> Data:
         """Move all tensors to the device, and those of floating point to the dtype."""
+
+        def moved(tensor: Tensor | None) -> Tensor | None:
+            if tensor is None:
+                return None
+            return tensor.to(device, dtype if tensor.is_floating_point() else tensor.dtype)
+
         return Data(
-            *(
-                part.to(device, dtype if part.is_floating_point() else part.dtype)
-                if isinstance(part, Tensor)
-                else part
-                for part in self
-            )
+            moved(self.x), moved(self.y), self.loss, moved(self.x_test), moved(self.y_test)
         )

@@ -23,24 +23,28 @@ def pick_device(name: str) -> torch.device:
     """
     if name == "auto":
         # An accelerator that PyTorch was built for may still be missing from the machine.
-        found = torch.accelerator.is_available()
-        return torch.accelerator.current_accelerator() if found else torch.device("cpu")
+        found = torch.accelerator.current_accelerator(check_available=True)
+        return found or torch.device("cpu")
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError):
-        raise UserError(f"device={name}: {ALLOWED}") from None
+        raise UserError(f"device={name} is not a device; use {ALLOWED}") from None
     if device.type == "cuda":
         if not torch.cuda.is_available():
             raise UserError(
-                f"device={name}: this PyTorch finds no CUDA; use device=cpu or device=auto, or "
-                "install a CUDA build of PyTorch and an NVIDIA driver"
+                f"device={name} is not available: this PyTorch finds no CUDA; use device=cpu or "
+                "device=auto, or install a CUDA build of PyTorch and an NVIDIA driver"
             )
         count = torch.cuda.device_count()
         if device.index is not None and device.index >= count:
-            raise UserError(f"device={name}: this machine has cuda:0 to cuda:{count - 1}")
+            raise UserError(
+                f"device={name} does not exist; this machine has cuda:0 to cuda:{count - 1}"
+            )
     elif device.type == "mps":
         if not torch.backends.mps.is_available():
-            raise UserError(f"device={name}: this PyTorch finds no MPS; use device=cpu or auto")
+            raise UserError(
+                f"device={name} is not available: this PyTorch finds no MPS; use device=cpu"
+            )
     elif name != "cpu":
-        raise UserError(f"device={name}: {ALLOWED}")
+        raise UserError(f"device={name} is not a device; use {ALLOWED}")
     return device

@@ -13,7 +13,7 @@ from types import TracebackType
 
 from lab import HOME
 
-# Code that a user did not write. functions/ and exercises/ are not here: that is where they do.
+# Code that a user did not write; users write theirs into functions/ and exercises/.
 OURS = [HOME / name for name in ("lab", "models", "optimizers", "datasets")]
 OURS += [HOME / f"{name}.py" for name in ("train", "check", "compare")]
 INSTALLED = [Path(path) for path in {*sysconfig.get_paths().values()}]
@@ -30,29 +30,29 @@ class UserError(Exception):
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """Run a command so that what stops it is told to a person.
+def errors_as_messages() -> Iterator[None]:
+    """Run a command so that an error ends it with a message and an exit code.
 
-    A `UserError` becomes one message on stderr and its exit code, a file that can't be written one
-    message and 2, Ctrl-C one word and 130, and a fault in the user's code the traceback of that
+    A `UserError` becomes one line on stderr and its exit code, a file that can't be written one
+    line and 2, Ctrl-C one word and 130. A fault in the user's code becomes the traceback of that
     code and 1.
     """
     try:
         yield
     except (KeyboardInterrupt, Exception) as error:
-        told, exit_code = _told(error)
-        print(told, end="", file=sys.stderr)
+        message, exit_code = message_of(error)
+        print(message, end="", file=sys.stderr)
         sys.exit(exit_code)
 
 
-def _told(error: BaseException) -> tuple[str, int]:
-    """What to print, and the exit code."""
-    if _is_interruption(error):
+def message_of(error: BaseException) -> tuple[str, int]:
+    """What to print for an error, line ends included, and the exit code."""
+    if is_interruption(error):
         return "interrupted\n", 130
     if isinstance(error, UserError):
         return f"error: {error}\n", error.exit_code
     if isinstance(error, BrokenPipeError):  # `| head` has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where the rest may go
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the rest of the output
         return "", 141
     if isinstance(error, OSError) and not users_lines(error):
         where = f"{error.filename}: " if error.filename else ""
@@ -62,15 +62,15 @@ def _told(error: BaseException) -> tuple[str, int]:
     return user_traceback(error), 1
 
 
-def _is_interruption(error: BaseException | None) -> bool:
-    """Ctrl-C, also where a library stumbled over its own clean-up while it passed."""
+def is_interruption(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is the cause, also where a library's own clean-up failed because of it."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
 
 
 def one_line(error: BaseException) -> str:
-    """What went wrong, for a log or a summary.
+    """The error in one line, for a log or a summary.
 
     >>> one_line(UserError("steps=-1: too few")), one_line(ValueError("bad\\nvery bad"))
     ('steps=-1: too few', 'ValueError: bad')
@@ -82,7 +82,7 @@ def one_line(error: BaseException) -> str:
 
 
 def _unwritten(error: BaseException) -> str:
-    """Where a `raise NotImplementedError` still waits for its answer, if that is the error."""
+    """Which method still raises NotImplementedError; an empty text for any other error."""
     users = [frame for frame in _frames(error) if _is_users(_file(frame))]
     if type(error) is not NotImplementedError or str(error) or not users:
         return ""
@@ -92,10 +92,10 @@ def _unwritten(error: BaseException) -> str:
 
 
 def user_traceback(error: BaseException) -> str:
-    """The traceback from the first line of the user's own code on.
+    """Format the traceback from the first line of the user's own code on.
 
-    Where there is none, as in what autograd's C++ refuses, the last line of ours alone:
-    `loss.backward()`.
+    Autograd's C++ may raise without any of the user's lines in the traceback. Then the last line of
+    the lab remains, such as `loss.backward()`.
     """
     frames = list(_frames(error))
     users = [frame for frame in frames if _is_users(_file(frame))]
@@ -109,7 +109,7 @@ def user_traceback(error: BaseException) -> str:
 
 
 def users_lines(error: BaseException) -> str:
-    """The same, or nothing where the error never passed through the user's code."""
+    """The same traceback; "" for an error that did not pass through the user's code."""
     passed = any(_is_users(_file(frame)) for frame in _frames(error))
     return user_traceback(error) if passed or _is_users_syntax(error) else ""
 
@@ -126,7 +126,7 @@ def _file(frame: TracebackType) -> str:
 
 
 def _is_users_syntax(error: BaseException) -> bool:
-    """A file that does not parse never ran: it is in no frame, and the message has its line."""
+    """Whether the user's file has a syntax error: it never ran, so no frame shows it."""
     return isinstance(error, SyntaxError) and _is_users(error.filename or "")
 
 

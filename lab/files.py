@@ -1,15 +1,22 @@
-"""Files that are whole or the old ones, whenever the process is killed or the disk is full."""
+"""Files that are whole or the old ones, even if the process is killed or the disk is full."""
 
 from __future__ import annotations
 
-import fcntl
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 
 from lab.errors import UserError
+
+with warnings.catch_warnings():
+    # A system without fcntl gets a lock file that holds the process id; a dead owner's is broken.
+    warnings.filterwarnings("ignore", "only soft file lock is available", UserWarning)
+    from filelock import FileLock, Timeout
+
+LOCK = ".lock"
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -19,7 +26,7 @@ def write_whole(path: Path, content: bytes) -> None:
         UserError: no space, no permission; `path` is then unchanged.
     """
     beside = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with named(path):
+    with system_errors_named(path):
         try:
             with beside.open("wb") as file:
                 file.write(content)
@@ -28,8 +35,18 @@ def write_whole(path: Path, content: bytes) -> None:
             beside.replace(path)
         finally:
             beside.unlink(missing_ok=True)
-        with opened(path.parent) as folder:
-            os.fsync(folder)  # a power cut must not take the name back
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk, so that a power cut does not take a new one back."""
+    if os.name != "posix":  # Windows opens no folders
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def append_whole(path: Path, file: FileIO, content: bytes) -> None:
@@ -44,22 +61,22 @@ def append_whole(path: Path, file: FileIO, content: bytes) -> None:
     """
     if not content:
         return
-    with named(path):
+    with system_errors_named(path):
         end = os.fstat(file.fileno()).st_size
         try:
             rest = memoryview(content)
             while rest:
                 rest = rest[file.write(rest) :]
             os.fsync(file.fileno())
-        except BaseException:  # a second Ctrl-C too must leave no torn record
+        except BaseException:  # a second Ctrl-C must not leave a torn record either
             file.truncate(end)
             file.seek(end)
             raise
 
 
 @contextmanager
-def named(path: Path) -> Iterator[None]:
-    """Tell what the system refuses in one line: the path, and the reason."""
+def system_errors_named(path: Path) -> Iterator[None]:
+    """Turn an error of the operating system into one line: the path and the reason."""
     try:
         yield
     except OSError as error:
@@ -71,23 +88,15 @@ def locked(folder: Path) -> Iterator[None]:
     """Keep other processes that ask for it out of a folder, until the end of this one at most.
 
     Raises:
-        UserError: another process is in it.
+        UserError: another process is in it, or the folder can't be written.
     """
-    with opened(folder) as descriptor:
+    lock = FileLock(folder / LOCK, blocking=False)
+    with system_errors_named(folder / LOCK):
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+            lock.acquire()
+        except Timeout as error:
             raise UserError(f"{folder}: another process is writing a run there") from error
-        except OSError:
-            pass  # some network file systems lock no folders
-        yield
-
-
-@contextmanager
-def opened(folder: Path) -> Iterator[int]:
-    """The descriptor of a folder."""
-    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        yield descriptor
+        yield
     finally:
-        os.close(descriptor)
+        lock.release()

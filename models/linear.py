@@ -69,6 +69,7 @@ class Linear(nn.Module):
         self.layout = layout
         shape = (out_features, in_features) if layout == "out_in" else (in_features, out_features)
         self.weight = nn.Parameter(torch.empty(shape))
+        self.bias: nn.Parameter | None
         self.register_parameter("bias", nn.Parameter(torch.empty(out_features)) if bias else None)
         self.reset_parameters()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -59,8 +60,9 @@ class TwoLayerNet(nn.Module):
         self.linear1 = linear(features, hidden, bias=bias)
         self.linear2 = linear(hidden, targets, bias=bias)
         self.activation = activation
+        layers: list[Any] = [self.linear1, self.linear2]  # any module with a weight and a bias
         with torch.no_grad():
-            for layer, weight in zip((self.linear1, self.linear2), weights, strict=True):
+            for layer, weight in zip(layers, weights, strict=True):
                 layer.weight.copy_(weight if layout == "in_out" else weight.t())
                 if layer.bias is not None:
                     layer.bias.zero_()

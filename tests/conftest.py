@@ -15,9 +15,9 @@ from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig, OmegaConf
 
 import train
-from lab.composing.config import checked
+from lab.composing.rules import validated
+from lab.config import Config
 from lab.recording.run import Run
-from lab.recording.run_folder import new_summary
 
 HOME = Path(__file__).parent.parent
 # The same bits in every process, and no two processes that fight for the same cores.
@@ -65,13 +65,16 @@ def composed(*overrides: str) -> tuple[DictConfig, dict[str, str]]:
     return OmegaConf.masked_copy(cfg, [key for key in cfg if key != "hydra"]), choices
 
 
+def config_of(*overrides: str) -> Config:
+    """The validated config of a command line, without a progress bar."""
+    return validated(*composed("progress=false", *overrides), overrides)
+
+
 @pytest.fixture
 def run_in(tmp_path: Path) -> Callable[..., Run]:
     """Train in this process, in a folder of its own; returns the closed run."""
 
     def start(*overrides: str, folder: str = "run") -> Run:
-        cfg, choices = composed("progress=false", *overrides)
-        (tmp_path / folder).mkdir()
-        return train.train(new_summary(checked(cfg), choices), tmp_path / folder)
+        return train.train(config_of(*overrides), tmp_path / folder)
 
     return start

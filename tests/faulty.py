@@ -52,6 +52,15 @@ class RaisesAtStep250(MaskedReLU):
         return MaskedReLU.forward(ctx, input)
 
 
+class SetsFlags(MaskedReLU):
+    @staticmethod
+    def forward(ctx, input: torch.Tensor) -> torch.Tensor:
+        torch.set_default_dtype(torch.float64)
+        torch.set_float32_matmul_precision("medium")
+        torch.set_num_threads(3)
+        return MaskedReLU.forward(ctx, input)
+
+
 class BackwardRaises(MaskedReLU):
     @staticmethod
     def backward(ctx, grad_output: torch.Tensor) -> torch.Tensor:
@@ -92,6 +101,20 @@ class NaNGradient(MaskedReLU):
     @staticmethod
     def backward(ctx, grad_output: torch.Tensor) -> torch.Tensor:
         return grad_output * float("nan")
+
+
+class HiddenNaN(MaskedReLU):
+    """sqrt where the input is positive, else 0: forward hides the NaN, backward does not."""
+
+    @staticmethod
+    def forward(ctx, input: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(input)
+        return input.sqrt().nan_to_num()
+
+    @staticmethod
+    def backward(ctx, grad_output: torch.Tensor) -> torch.Tensor:
+        (input,) = ctx.saved_tensors
+        return grad_output * 0.5 / input.sqrt()
 
 
 class CtrlCTwice(MaskedReLU):

@@ -26,7 +26,7 @@ def run_compare(*arguments):
     out, err, code = io.StringIO(), io.StringIO(), 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            with compare.explained():
+            with compare.errors_as_messages():
                 compare.main([str(argument) for argument in arguments])
         except SystemExit as exit:
             code = exit.code
@@ -98,7 +98,10 @@ def test_one_damaged_run_does_not_hide_the_others(tmp_path):
     out, err, code = run_compare(tmp_path, "--json")
     assert code == 0
     assert [run["name"] for run in json.loads(out)["runs"]] == ["a"]
-    assert err == f"skipped {tmp_path / 'b'}: curve.csv is empty\n"
+    assert (
+        err
+        == f"skipped {tmp_path / 'b'}: curve.csv has changed since the run wrote it: its checksum differs\n"
+    )
     assert not (tmp_path / "comparison.png").exists()
 
 

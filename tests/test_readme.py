@@ -6,9 +6,7 @@ import re
 import shutil
 
 import pytest
-from conftest import HOME, command, composed
-
-from lab.composing.config import checked
+from conftest import HOME, command, composed, config_of
 
 README = (HOME / "README.md").read_text()
 
@@ -52,7 +50,7 @@ COMMANDS = {
 def test_every_training_command_composes(line):
     overrides = [word for word in line.split() if word not in ("-m", "--help")]
     # A list, as of a sweep, stands for its first element here.
-    checked(composed(*[re.sub(r",.*", "", word) for word in overrides])[0])
+    config_of(*[re.sub(r",.*", "", word) for word in overrides])
 
 
 def test_every_key_of_the_table_has_the_default_that_it_says():

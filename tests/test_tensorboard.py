@@ -78,4 +78,4 @@ def test_curve_hyperparameters_and_config_are_served(server):
     }
     for name, run in zip(("one", "two"), runs, strict=True):
         (metric,) = rows[name]["metricValues"]
-        assert metric["value"] == pytest.approx(run.summary["final_loss"])
+        assert metric["value"] == pytest.approx(run.summary.final_loss)

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from lab.recording.curves import RecordedRun
+from lab.recording.reading import RecordedRun
 
 # Keys whose value says enough without its key: `adam`, not `optimizer=adam`.
 VALUE_ALONE = ("function", "optimizer", "model", "data", "device", "dtype")

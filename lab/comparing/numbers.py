@@ -14,7 +14,7 @@ import numpy as np
 from lab.comparing.labels import differing_keys, labels, printable, settings
 from lab.comparing.selection import matching
 from lab.errors import UserError
-from lab.recording.curves import RecordedRun
+from lab.recording.reading import RecordedRun
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,6 @@ class Row:
 
     label: str
     entries: list[Entry]
-
-    def only(self, entry: Entry) -> Row:
-        """The row of one of its runs alone."""
-        return Row(f"{self.label} seed={entry.run.seed}", [entry])
 
     @property
     def differences(self) -> list[Difference]:

@@ -23,7 +23,6 @@ from lab.comparing.numbers import Comparison, Entry, Row
 from lab.comparing.table import ends_lower, first_difference, largest_difference, title
 from lab.errors import UserError
 from lab.files import write_whole
-from lab.recording.curves import RecordedRun
 
 COLOURS = matplotlib.color_sequences["petroff10"]  # told apart with every kind of colour blindness
 # The reference is solid. Dashes over it leave both visible where two curves are equal.
@@ -68,91 +67,77 @@ def picture_format(file: Path) -> str:
 def figure_of(comparison: Comparison) -> Figure:
     """Losses above, relative differences below; the reference is drawn first, and widest."""
     rows = [comparison.reference, *(r for r in comparison.rows if r is not comparison.reference)]
-    runs = [entry.run for row in rows for entry in row.entries]
+    entries = [entry for row in rows for entry in row.entries]
     # Where every curve rises, there is none that the others could press flat.
-    limit = LARGEST_RISE if any(_stays_below(run, LARGEST_RISE).all() for run in runs) else math.inf
-    figure = Figure(layout="constrained")
+    rise = LARGEST_RISE if any(_below(entry, LARGEST_RISE).all() for entry in entries) else math.inf
+    few = len(rows) <= MOST_VERDICTS
+    figure = Figure(figsize=(11, 6.5), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
     handles: list[Line2D] = []
     dashes = itertools.chain("-", itertools.cycle(DASHES))
     for row, colour, dash in zip(rows, itertools.cycle(COLOURS), dashes, strict=False):
-        style: dict[str, Any] = {"color": colour, "ls": dash, "lw": 1.6 if handles else 3.2}
-        _draw(above, [_losses(entry, limit) for entry in row.entries], style)
-        _draw(below, [_distances(entry, limit) for entry in row.entries if entry.difference], style)
+        style = {"color": colour, "ls": dash, "lw": 1.2 if not few else 1.7 if handles else 3.2}
+        _draw(above, [_losses(entry, rise) for entry in row.entries], style)
+        _draw(below, [_distances(entry, rise) for entry in row.entries if entry.difference], style)
         for found in row.differences:
             if found.first_step is not None:
                 _mark(below, "^", found.first_step, 0.0, colour)
-        handles.append(Line2D([], [], label=_label(row, comparison), **style))
-    for axes, name in ((above, "loss"), (below, "relative difference\nto the reference")):
+        label = _verdict(row) if few and handles else textwrap.fill(row.label, 36)
+        handles.append(Line2D([], [], label=label if handles else f"{label} (reference)", **style))
+    for axes in (above, below):
         if axes.dataLim.ymin >= 0 < axes.dataLim.ymax:
             axes.set_yscale("log", nonpositive="mask")
-        axes.set_ylabel(name)
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
-    below.set_xlabel("step")
+    above.set_title(textwrap.fill(title(comparison), 90), fontsize=10, parse_math=False)
+    above.set_ylabel(
+        "loss" + ("" if not comparison.has_seeds else "\nthick: median over the seeds")
+    )
+    below.set_ylabel("relative difference\nto the reference")
+    below.set_xlabel(
+        "step   (\N{BLACK UP-POINTING TRIANGLE} first difference,   "
+        "\N{MULTIPLICATION SIGN} goes on above, or is not finite)"
+    )
     below.xaxis.get_major_locator().set_params(integer=True)
-    if below.get_yscale() != "log":
-        below.set_yticks([])
     if not any(found.largest for row in rows for found in row.differences):
+        below.set_yticks([])
         below.text(0.5, 0.5, "no difference", transform=below.transAxes, ha="center")
-    _explain(figure, comparison, handles)
+    shown = f"{MOST_LABELS} of {len(rows)} rows" if len(rows) > MOST_LABELS else None
+    legend = figure.legend(
+        handles=handles[:MOST_LABELS],
+        loc="outside right upper",
+        frameon=False,
+        fontsize=9 if few else 7,
+        title=shown,
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
     return figure
 
 
-def _explain(figure: Figure, comparison: Comparison, handles: list[Line2D]) -> None:
-    """Add title and legend, and make room for them."""
-    marks = {line.get_marker() for axes in figure.axes for line in axes.lines}
-    seeds = max(len(row.entries) for row in comparison.rows)
-    notes = {
-        "one seed": {"lw": 0.7} if 1 < seeds < BAND_FROM else None,
-        "10th to 90th percentile of seeds": {"lw": 8, "alpha": 0.2} if seeds >= BAND_FROM else None,
-        "first difference": {"ls": "", "marker": "^"} if "^" in marks else None,
-        "goes on above, or is not finite": {"ls": "", "marker": "x"} if "x" in marks else None,
-    }
-    rest = [
-        Line2D([], [], color="grey", label=name, **style) for name, style in notes.items() if style
-    ]
-    legend = figure.legend(
-        handles=handles[:MOST_LABELS] + rest,
-        loc="outside right upper",
-        frameon=False,
-        fontsize=9 if len(handles) <= MOST_VERDICTS else 7,
-        title=f"{MOST_LABELS} of {len(handles)} rows" if len(handles) > MOST_LABELS else None,
-    )
-    heading = figure.suptitle(textwrap.fill(title(comparison), 110), fontsize=10)
-    for text in (heading, *legend.get_texts()):
-        text.set_parse_math(False)
-    lines = sum(text.get_text().count("\n") + 1 for text in legend.get_texts())
-    figure.set_size_inches(11, max(6.5, 1 + 0.18 * lines))
-
-
-def _label(row: Row, comparison: Comparison) -> str:
+def _verdict(row: Row) -> str:
+    """The label of a row and its differences, on a few lines."""
     lines = textwrap.wrap(row.label, 36)
-    if len(row.entries) > 1:
-        lines[-1] += f", {len(row.entries)} seeds"
-    if row is comparison.reference:
-        lines[-1] += " (reference)"
-    elif len(comparison.rows) <= MOST_VERDICTS:
-        lines += [f"  first difference: {first_difference(row)}", "  largest relative difference:"]
-        lines += [f"  {largest_difference(row)}"]
-        if len(row.entries) > 1:
-            lines += [f"  ends lower: {ends_lower(row)}"]
-    return "\n".join(lines)
+    if row.entries[1:]:
+        lines.append(f"{len(row.entries)} seeds, ends lower in {ends_lower(row)}")
+    if first_difference(row).startswith("step"):
+        lines += [f"first difference: {first_difference(row)}", "largest relative difference:"]
+    return "\n  ".join([*lines, largest_difference(row)])
 
 
-def _stays_below(run: RecordedRun, limit: float) -> np.ndarray:
-    """Where a curve is finite, and below its first loss times the limit."""
-    return np.isfinite(run.losses) & (run.losses <= limit * (abs(run.losses[0]) or np.inf))
+def _below(entry: Entry, rise: float) -> np.ndarray:
+    """Where a curve is finite, and below its first loss times `rise`."""
+    losses = entry.run.losses
+    return np.isfinite(losses) & (losses <= rise * (abs(losses[0]) or math.inf))
 
 
-def _losses(entry: Entry, limit: float) -> Curve:
-    run = entry.run
-    return run.steps, np.where(_stays_below(run, limit), run.losses, np.inf)
+def _losses(entry: Entry, rise: float) -> Curve:
+    return entry.run.steps, np.where(_below(entry, rise), entry.run.losses, np.inf)
 
 
-def _distances(entry: Entry, limit: float) -> Curve:
+def _distances(entry: Entry, rise: float) -> Curve:
     steps, relative = entry.difference.steps, entry.difference.relative
-    drawn = _stays_below(entry.run, limit)[np.isin(entry.run.steps, steps)]
+    drawn = _below(entry, rise)[np.isin(entry.run.steps, steps)]
     return steps, np.where(drawn, relative, np.inf)
 
 
@@ -161,16 +146,13 @@ def _draw(axes: Axes, curves: Sequence[Curve], style: dict[str, Any]) -> None:
     for steps, values in curves:
         if not np.isfinite(values).all():
             _mark(axes, "x", steps[~np.isfinite(values)][0], 1.0, style["color"])
-    if len(curves) == 1:
-        axes.plot(*curves[0], **style)
-    elif curves:
+        if 1 < len(curves) < BAND_FROM:
+            axes.plot(steps, values, color=style["color"], lw=0.7, alpha=0.6)
+    if curves:
         steps, (low, median, high) = percentiles(curves)
         axes.plot(steps, median, **style)
         if len(curves) >= BAND_FROM:
             axes.fill_between(steps, low, high, color=style["color"], alpha=0.2, lw=0)
-        else:
-            for curve in curves:
-                axes.plot(*curve, **style | {"lw": 0.7})
 
 
 def percentiles(curves: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray]:
@@ -180,12 +162,12 @@ def percentiles(curves: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray]:
     counts no more.
     """
     steps = np.unique(np.concatenate([steps for steps, _ in curves]))
-    table = np.full((len(curves), len(steps)), np.nan)
-    for line, (of_curve, values) in zip(table, curves, strict=True):
+    grid = np.full((len(curves), len(steps)), np.nan)
+    for line, (of_curve, values) in zip(grid, curves, strict=True):
         line[np.searchsorted(steps, of_curve)] = values
         if not np.isfinite(values[-1]):
             line[steps > of_curve[-1]] = np.inf
-    return steps, np.nanpercentile(table, [10, 50, 90], axis=0)
+    return steps, np.nanpercentile(grid, [10, 50, 90], axis=0)
 
 
 def _mark(axes: Axes, marker: str, step: int, height: float, colour: Any) -> None:

@@ -8,56 +8,55 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from lab.comparing.numbers import Comparison
+from lab.comparing.labels import OF_A_RUN
+from lab.comparing.numbers import Comparison, Entry, Row
 from lab.comparing.selection import Selection
 from lab.comparing.table import status, steps_done
 from lab.jsonable import jsonable
-from lab.recording.curves import Skipped
+from lab.recording.reading import Skipped
 
-OF_A_RUN = ("function", "optimizer", "device", "dtype", "seed")
 RESULTS = ("first_loss", "final_loss", "test_accuracy", "steps_per_second")
+DIFFERENCE = ("first_difference", "largest_difference", "largest_at", "ratio")
 
 
 def as_records(comparison: Comparison) -> list[dict[str, Any]]:
     """One flat dict a run; numbers that are not finite as the texts "nan", "inf", "-inf"."""
-    records = []
-    for row in comparison.rows:
-        for entry in row.entries:
-            run, found = entry.run, entry.difference
-            records.append(
-                {"name": entry.name, "label": row.label}
-                | {key: getattr(run, key) for key in OF_A_RUN}
-                | {"steps": steps_done(run), "points": len(run.steps), "status": status(run)}
-                | {key: getattr(run, key) for key in RESULTS}
-                | {
-                    "reference": row is comparison.reference,
-                    "not_comparable": entry.not_comparable,
-                    "first_difference": found and found.first_step,
-                    "largest_difference": found and found.largest,
-                    "largest_at": found and found.largest_at,
-                    "ratio": found and found.ratio,
-                }
-            )
-    return jsonable(records)
+    reference = comparison.reference
+    return jsonable(
+        [_record(row, entry, row is reference) for row in comparison.rows for entry in row.entries]
+    )
+
+
+def _record(row: Row, entry: Entry, is_reference: bool) -> dict[str, Any]:
+    run, found = entry.run, entry.difference
+    numbers = (
+        (found.first_step, found.largest, found.largest_at, found.ratio) if found else [None] * 4
+    )
+    return {
+        "name": entry.name,
+        "label": row.label,
+        **{key: getattr(run, key) for key in OF_A_RUN},
+        "steps": steps_done(run),
+        "points": len(run.steps),
+        "status": status(run),
+        **{key: getattr(run, key) for key in RESULTS},
+        "reference": is_reference,
+        "not_comparable": entry.not_comparable,
+        **dict(zip(DIFFERENCE, numbers, strict=True)),
+    }
 
 
 def as_json(comparison: Comparison, selection: Selection, skipped: Sequence[Skipped]) -> str:
     """The runs compared, and those that were not: of other problems, failed, unreadable."""
-    return json.dumps(
-        {
-            "reference": comparison.reference.label,
-            "tolerance": comparison.tolerance,
-            "runs": as_records(comparison),
-            "other_problems": [
-                {"filters": dict(filters), "runs": len(runs)}
-                for filters, runs in selection.others.items()
-            ],
-            "failed": [{"path": str(r.folder), "error": r.error} for r in selection.failed],
-            "skipped": [{"path": str(one.path), "reason": one.reason} for one in skipped],
-        },
-        indent=1,
-        allow_nan=False,
-    )
+    content = {
+        "reference": comparison.reference.label,
+        "tolerance": comparison.tolerance,
+        "runs": as_records(comparison),
+        "other_problems": [{"runs": len(runs), **dict(found)} for found, runs in selection.others],
+        "failed": [{"path": str(run.folder), "error": run.error} for run in selection.failed],
+        "skipped": [{"path": str(one.path), "reason": one.reason} for one in skipped],
+    }
+    return json.dumps(content, indent=1, allow_nan=False)
 
 
 def as_csv(comparison: Comparison) -> str:

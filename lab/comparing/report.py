@@ -12,16 +12,16 @@ from lab.comparing.numbers import Comparison, compare
 from lab.comparing.selection import Selection, select
 from lab.comparing.table import table, terminal_width
 from lab.errors import UserError
-from lab.recording.curves import RecordedRun, Skipped, notes, read_runs
+from lab.recording.reading import RecordedRun, Skipped, notes, read_runs
 
-MOST_NAMED = 5
+MOST_PROBLEMS = 5
 
 
 def end_of_sweep(folder: Path, look_at: str = "") -> tuple[list[RecordedRun], list[Skipped]]:
     """Print how the runs of a sweep compare, and write `comparison.png` in its folder.
 
     Args:
-        look_at: what to look at in the table and the picture; printed last.
+        look_at: what to look at in table and picture; printed last.
 
     Returns:
         The runs that were read, failed ones too, and the paths that were skipped.
@@ -37,36 +37,37 @@ def end_of_sweep(folder: Path, look_at: str = "") -> tuple[list[RecordedRun], li
     selection = select(runs)
     if selection.runs:
         comparison = compare(selection.runs)
-        print(table(comparison, terminal_width()))
-    print_rest(selection, ["python", "compare.py", os.path.relpath(folder)])
-    if selection.runs:
+        print_comparison(comparison, selection, ["python", "compare.py", os.path.relpath(folder)])
         write_picture(comparison)
     if look_at:
         print(look_at)
-    sys.stdout.flush()
     return runs, skipped
 
 
-def print_rest(selection: Selection, command: Sequence[str]) -> None:
-    """Count the runs that are not in the table, and say how to see those of other problems."""
+def print_comparison(comparison: Comparison, selection: Selection, command: Sequence[str]) -> None:
+    """Print the table, and what is not in it: runs of other problems, runs without a step.
+
+    Args:
+        command: the words of the command that found these runs.
+    """
+    print(table(comparison, terminal_width()))
     if failed := selection.failed:
-        named = [f"{run.folder.name} ({run.error})" for run in failed[:MOST_NAMED]]
-        more = ["..."] if len(failed) > MOST_NAMED else []
-        print(f"never made a step: {len(failed)} runs: {', '.join(named + more)}")
+        print(f"{len(failed)} runs never made a step; {failed[0].folder.name}: {failed[0].error}")
     if others := selection.others:
-        print("runs of other problems are not comparable with these; to compare them:")
-        for filters, runs in list(others.items())[:MOST_NAMED]:
-            words = [word for key, value in filters for word in ("--filter", f"{key}={value}")]
-            print(f"  {len(runs)} runs: {shlex.join([*command, *words])}")
-        if len(others) > MOST_NAMED:
-            print(f"  and {len(others) - MOST_NAMED} more problems")
+        total = sum(len(runs) for _, runs in others)
+        print(f"{total} runs of {len(others)} other problems can't be compared with these:")
+        for settings, runs in others[:MOST_PROBLEMS]:
+            filters = [word for pair in settings for word in ("--filter", "=".join(pair))]
+            print(f"  {len(runs)} runs: {shlex.join([*command, *filters])}")
+    sys.stdout.flush()
 
 
 def write_picture(comparison: Comparison, plot: str | None = None) -> None:
     """Draw the comparison, as `comparison.png` beside the runs unless `plot` names a file.
 
     Raises:
-        UserError: the file that `plot` names can't be written; else that is a warning.
+        UserError: the file that `plot` names can't be written; for `comparison.png` that is a
+            warning.
     """
     # Matplotlib takes a second to import, for which nobody waits who wants no picture.
     from lab.comparing.picture import draw
@@ -74,9 +75,8 @@ def write_picture(comparison: Comparison, plot: str | None = None) -> None:
     file = Path(plot or comparison.folder / "comparison.png")
     try:
         draw(comparison, file)
+        print(f"picture: {os.path.relpath(file)}", file=sys.stderr)
     except UserError as error:
         if plot:
             raise UserError(f"--plot {error}") from error
         print(f"warning: no picture: {error}", file=sys.stderr)
-    else:
-        print(f"picture: {os.path.relpath(file)}", file=sys.stderr)

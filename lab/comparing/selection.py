@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lab.comparing.labels import settings
 from lab.errors import UserError
-from lab.recording.curves import SUMMARY, RecordedRun
+from lab.recording.reading import RecordedRun
+from lab.recording.summary import SUMMARY
+
+Setting = tuple[str, str]  # key and value, as typed
 
 
 @dataclass(frozen=True)
@@ -21,57 +23,57 @@ class Selection:
     """Runs, sorted out.
 
     Attributes:
-        runs: those to compare; all train on the same problem, and each made at least one step.
-        others: the runs of each other problem, the largest group first, by the filters (key and
-            value) that select them among all.
+        runs: those to compare: all of one problem, each with at least one step.
+        others: the runs of each other problem, the largest group first, with the settings that
+            tell it from all other problems.
         failed: the runs that never made a step.
     """
 
     runs: list[RecordedRun]
-    others: dict[tuple[tuple[str, str], ...], list[RecordedRun]]
+    others: list[tuple[list[Setting], list[RecordedRun]]]
     failed: list[RecordedRun]
 
 
 def select(runs: Sequence[RecordedRun], reference: str | None = None) -> Selection:
-    """Keep the largest group of runs with the same problem, or the one with the reference."""
-    groups: dict[str, list[RecordedRun]] = defaultdict(list)
+    """Keep the largest group of runs with the same problem, or the one that has the reference."""
+    by_problem = defaultdict(list)
     for run in runs:
         if len(run.steps):
-            groups[repr(problem(run))].append(run)
-    by_size = sorted(groups.values(), key=len, reverse=True)
+            by_problem[repr(problem(run))].append(run)
+    groups = sorted(by_problem.values(), key=len, reverse=True)
     if reference is not None:
-        by_size.sort(key=lambda group: not matching(group, reference))
-    problems = [problem(group[0]) for group in by_size]
+        groups.sort(key=lambda group: not matching(group, reference))
+    problems = [problem(group[0]) for group in groups]
     return Selection(
-        runs=by_size[0] if by_size else [],
-        others={_filters(problems[i], problems): by_size[i] for i in range(1, len(by_size))},
+        runs=groups[0] if groups else [],
+        others=[(_telling(problems[i], problems), groups[i]) for i in range(1, len(groups))],
         failed=[run for run in runs if not len(run.steps)],
     )
 
 
 def problem(run: RecordedRun) -> dict[str, Any]:
-    """What must be equal for two losses to be comparable: the data, and the size of the model.
+    """What two runs must share for their losses to be comparable: data, and size of the model.
 
     The seed isn't part of it: runs of several seeds are compared seed by seed.
     """
-    return {
-        key: value
-        for key, value in sorted(run.config.items())
-        if key in ("data", "model")
-        or key.startswith("data.")
-        # The sizes of a model and whether it has a bias; its layers come from the function.
-        or (key.startswith("model.") and isinstance(value, int | float))
-    }
+
+    def belongs(key: str, value: Any) -> bool:
+        if key in ("data", "model") or key.startswith("data."):
+            return True
+        # The sizes, and whether there is a bias. The layers of a model come from the function.
+        return key.startswith("model.") and isinstance(value, int | float)
+
+    return {key: value for key, value in sorted(run.config.items()) if belongs(key, value)}
 
 
-def _filters(wanted: dict[str, Any], problems: list[dict[str, Any]]) -> tuple[tuple[str, str], ...]:
-    """The first settings of one problem that together tell it from all others."""
-    filters, alike = [], problems
+def _telling(wanted: dict[str, Any], problems: list[dict[str, Any]]) -> list[Setting]:
+    """The first settings of a problem that together tell it from all others."""
+    found, alike = [], problems
     for key, value in wanted.items():
         if any(other.get(key) != value for other in alike):
-            filters.append((key, _as_typed(value)))
+            found.append((key, _as_typed(value)))
             alike = [other for other in alike if other.get(key) == value]
-    return tuple(filters)
+    return found
 
 
 def matching(runs: Sequence[RecordedRun], wanted: str) -> list[RecordedRun]:
@@ -84,26 +86,22 @@ def matching(runs: Sequence[RecordedRun], wanted: str) -> list[RecordedRun]:
     ] or [run for run in runs if run.function == wanted]
 
 
-def filtered(runs: Sequence[RecordedRun], filters: Iterable[tuple[str, str]]) -> list[RecordedRun]:
-    """The runs in which every key has the value.
+def filtered(runs: Sequence[RecordedRun], filters: Sequence[Setting]) -> list[RecordedRun]:
+    """The runs that have all the settings.
 
     A key is one of the config, whole or its last part (`optimizer.lr` or `lr`), or `status`.
 
     Raises:
-        UserError: no run has the key, or none has the value.
+        UserError: no run has them.
     """
     kept = list(runs)
     for key, text in filters:
-        values = [_values(run, key) for run in kept]
-        known = sorted({_as_typed(value) for found in values for value in found})
-        if not known:
-            keys = {key for run in kept for key in settings(run)}
-            close = difflib.get_close_matches(key, keys, n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
-            raise UserError(f"--filter {key}={text}: no run has the key {key}{hint}")
-        kept = [run for run, found in zip(kept, values, strict=True) if _is_one_of(text, found)]
+        known = [(run, _values(run, key)) for run in kept]
+        kept = [run for run, values in known if _parsed(text) in values]
         if not kept:
-            raise UserError(f"--filter {key}={text} fits no run; {key} is {', '.join(known[:9])}")
+            values = sorted({_as_typed(value) for _, values in known for value in values})
+            hint = f"{key} is {', '.join(values[:9])}" if values else f"no run has the key {key}"
+            raise UserError(f"--filter {key}={text} fits no run; {hint}")
     return kept
 
 
@@ -112,15 +110,15 @@ def _values(run: RecordedRun, key: str) -> list[Any]:
     return [value for name, value in known.items() if name == key or name.endswith(f".{key}")]
 
 
-def _is_one_of(text: str, values: list[Any]) -> bool:
+def _parsed(text: str) -> Any:
+    """A value as a config holds it: `1.0e-6` and `1e-06` are the same number."""
     try:
-        return json.loads(text) in values or text in values  # `1.0e-6` is 1e-06, `null` is None
+        return json.loads(text)
     except ValueError:
-        return text in values
+        return text
 
 
 def _as_typed(value: Any) -> str:
-    """A value as it is typed on a command line."""
     return value if isinstance(value, str) else json.dumps(value)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from lab.comparing.labels import VALUE_ALONE, settings
 from lab.comparing.numbers import Comparison, Row
-from lab.recording.curves import RecordedRun
+from lab.recording.reading import RecordedRun
 
 RIGHT_ALIGNED = ("last loss", "median of\nlast loss", "accuracy", "steps/s", "ratio of\nlast loss")
 LINE_CHARACTERS = 80  # of running text
@@ -28,7 +28,7 @@ def table(comparison: Comparison, width: int | None = None) -> str:
     lines = textwrap.wrap(title(comparison), LINE_CHARACTERS)
     if comparison.has_seeds:
         lines += [*_aligned(_spread(rows)), ""]
-        rows = [row.only(entry) for row in rows for entry in row.entries]
+        rows = [Row(f"{r.label} seed={e.run.seed}", [e]) for r in rows for e in r.entries]
     columns = _each_run(rows, "ratio of\nlast loss" if comparison.has_seeds else "steps/s")
     if width is not None and len(max(_aligned(columns), key=len)) > width:
         del columns["folder"]
@@ -69,7 +69,7 @@ def _each_run(rows: Sequence[Row], extra: str) -> dict[str, list[str]]:
     if extra == "steps/s":
         numbers = [f"{run.steps_per_second:,.0f}" if run.steps_per_second else "-" for run in runs]
     else:
-        numbers = [f"{row.differences[0].ratio:.3g}" if row.differences else "-" for row in rows]
+        numbers = [f"{row.differences[0].ratio:.4g}" if row.differences else "-" for row in rows]
     return {
         "run": [row.label for row in rows],
         "steps": [f"{steps_done(row.entries[0].run):,}{_unfinished(row)}" for row in rows],

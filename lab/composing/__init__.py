@@ -1,6 +1,10 @@
-"""What Hydra needs around a training: the rules of the config, one job, the end of a sweep.
+"""What Hydra needs around a training, from the command line to the exit code.
 
-Other wings import the modules in `__all__`; the rest is private.
+command_line  what Hydra refuses to compose, in words that help
+job           one job: config, folder, report, exit code
+names         the names of run and sweep folders
+rules         is the config valid?
+sweep         the start and the end of a sweep (named in conf/config.yaml)
 """
 
-__all__ = ["command_line", "config", "names", "sweep"]
+__all__ = ["command_line", "job", "names", "rules", "sweep"]

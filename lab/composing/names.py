@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -11,13 +12,12 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
 
 from lab.devices import pick_device
-from lab.files import named
 
 LONGEST = 120  # characters; file systems take 255 bytes, a legend far fewer
 
 
 def run_name(choices: Mapping[str, str], device: str, overrides: Sequence[str] = ()) -> str:
-    """Say what a run is: function, optimizer, device, and what else was set for it.
+    """Name a run after its function, optimizer, device, and what else was set for it.
 
     >>> run_name({"function": "myrelu", "optimizer": "adam"}, "cpu", ["optimizer.lr=0.1"])
     'myrelu_adam_cpu_lr-0.1'
@@ -32,47 +32,41 @@ def run_name(choices: Mapping[str, str], device: str, overrides: Sequence[str] =
     return re.sub(r"[^\w.+-]+", "-", "_".join(parts), flags=re.ASCII)[:LONGEST]
 
 
-def new_folder(parent: str, name: str) -> str:
-    """Make a folder that nobody else has: the name, date and time, a number if need be."""
-    stem = f"{name}_{datetime.now():%Y-%m-%d_%H-%M-%S}"
-    number = 1
-    with named(Path(parent)):
-        while True:
-            folder = Path(parent) / (stem if number == 1 else f"{stem}-{number}")
-            try:
-                folder.mkdir(parents=True)
-                return str(folder)
-            except FileExistsError:  # another run took the name this instant
-                number += 1
-
-
 def quoted(path: Path) -> str:
     """The path as a value in an override: Hydra wants quotes around most characters.
 
-    >>> quoted(Path("outputs/run")), quoted(Path("my runs/a=b"))
-    ('outputs/run', '"my runs/a=b"')
+    >>> quoted(Path("outputs/run")), quoted(Path("my runs/a=b")), quoted(Path("2024"))
+    ('outputs/run', '"my runs/a=b"', '"2024"')
     """
-    text = str(path)
-    return text if re.fullmatch(r"[\w./+-]+", text, flags=re.ASCII) else f'"{text}"'
+    text = path.as_posix()
+    return text if re.fullmatch(r"[A-Za-z_][\w./+-]*", text, flags=re.ASCII) else f'"{text}"'
 
 
 def _name_of_this_job(device: str) -> str:
     if device == "auto":
         device = str(pick_device(device))
-    hydra = HydraConfig.get()
-    return run_name(hydra.runtime.choices, device, hydra.overrides.task)
+    return run_name(HydraConfig.get().runtime.choices, device, typed_overrides())
 
 
-def _run_folder(parent: str, device: str, resume: str | None) -> str:
-    return resume or new_folder(parent, _name_of_this_job(device))
+def typed_overrides() -> tuple[str, ...]:
+    """The overrides of this job as they were typed, with no `${...}` in them resolved."""
+    return tuple(OmegaConf.to_container(HydraConfig.get().overrides.task))  # type: ignore[arg-type]
 
 
-def _sweep_folder(parent: str, experiment: str | None) -> str:
-    return new_folder(parent, experiment or "sweep")
+def _run_folder(device: str, resume: str | None) -> str:
+    if resume:
+        folder = Path(str(resume))
+        return str(folder.parent if folder.name == "checkpoint.pt" else folder)
+    return f"outputs/{_name_of_this_job(device)}_{_this_moment()}"
 
 
-def _record_folder(resume: str | None) -> str:
-    return ".hydra/resume" if resume else ".hydra"
+def _sweep_folder(experiment: str | None) -> str:
+    return f"outputs/{experiment or 'sweep'}_{_this_moment()}"
+
+
+def _this_moment() -> str:
+    """Time and process: two runs of one machine never share them."""
+    return f"{datetime.now():%Y-%m-%d_%H-%M-%S-%f}-{os.getpid()}"
 
 
 def register_resolvers() -> None:
@@ -81,4 +75,3 @@ def register_resolvers() -> None:
     register("run_name", _name_of_this_job, replace=True)
     register("run_folder", _run_folder, use_cache=True, replace=True)
     register("sweep_folder", _sweep_folder, use_cache=True, replace=True)
-    register("record_folder", _record_folder, replace=True)

@@ -7,13 +7,14 @@ import os
 import socket
 import time
 from pathlib import Path
+from typing import Self
 
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 from torch.utils.tensorboard import summary
 
-from lab.files import append_whole, write_whole
+from lab.files import append_whole, system_errors_named, write_whole
 
 VERSION = Event(file_version="brain.Event:2")
 
@@ -32,7 +33,8 @@ class EventFile:
         seconds, nanoseconds = divmod(time.time_ns(), 10**9)
         name = f"events.out.tfevents.{seconds}.{socket.gethostname()}.{os.getpid()}.{nanoseconds}"
         self._path = folder / name
-        self._file = self._path.open("xb", buffering=0)
+        with system_errors_named(folder):
+            self._file = self._path.open("xb", buffering=0)
         self._unwritten = io.BytesIO()
         self._records = RecordWriter(self._unwritten)
         self.add(VERSION)
@@ -62,18 +64,22 @@ class EventFile:
         self._unwritten.seek(0)
         self._unwritten.truncate()
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
         """Close without a flush: what is to be kept was flushed."""
         self._file.close()
 
 
 def cut_events(folder: Path, before_step: int, log_every: int) -> set[int]:
-    """Drop the scalars that a resumed run will write again, and what is behind a torn record.
+    """Drop the scalars that a resumed run will write again, and all that follows a torn record.
 
     Args:
         folder: the run folder; each of its event files is replaced.
         before_step: the first step that will be written again.
-        log_every: steps between two points; one off that beat, written at a stop, goes too.
+        log_every: steps between two points; the point in between at which the run stopped is
+            dropped too.
 
     Returns:
         The steps whose loss is still there.

@@ -1,7 +1,7 @@
-"""One run on disk: its curve, written while it grows, and how it ended.
+"""One run around the training loop: it counts the steps, records, and leaves the run on disk.
 
-Whatever happens to the process, what was recorded up to the last flush can be read, and
-`summary.json` says how far the run came: `running` there means that it was killed.
+Whatever happens to the process, the points up to the last flush can be read, and `summary.json`
+says how far the run came: the status `running` there means that it is training or was killed.
 """
 
 from __future__ import annotations
@@ -9,205 +9,268 @@ from __future__ import annotations
 import json
 import logging
 import math
-import signal
-import threading
 import time
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Any, Self
+from types import TracebackType
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from lab.errors import UserError, one_line
-from lab.files import append_whole, locked, named, write_whole
-from lab.recording.checkpoint import save_checkpoint
-from lab.recording.curves import CURVE, HEADER
+from lab.config import Config
+from lab.devices import pick_device
+from lab.errors import UserError, is_interruption, one_line
+from lab.files import locked
+from lab.parts import Optimizer
+from lab.recording.checkpoint import load_checkpoint, restore, save_checkpoint
+from lab.recording.curve import CurveFile, Point
+from lab.recording.diagnosis import (
+    Diverged,
+    NoGradient,
+    nonfinite_gradients,
+    nonfinite_weights,
+    why_diverged,
+    with_zero_gradient,
+    without_gradient,
+)
 from lab.recording.events import EventFile, cut_events
-from lab.recording.run_folder import points_before, refuse_used_folder, write_summary
+from lab.recording.folder import make_folder, points_to_keep
+from lab.recording.interruption import Interruption
+from lab.recording.points import Scalar, Unread
+from lab.recording.summary import Summary
 
 log = logging.getLogger(__name__)
 
 BAR_SECONDS = 0.25  # between two redraws
 
 
-class Diverged(UserError):
-    """The loss at a step is not finite."""
-
-    exit_code = 1
-
-
 class Run:
-    """A training that is going on, and its folder; a context manager around the loop.
+    """A training and its folder; a context manager around the loop.
 
     Args:
-        folder: the run folder; it exists.
-        summary: from `run_folder.new_summary`; kept up to date. Of its config count here:
-            steps, log_every (steps between two points of the curve, the last step is always one),
-            flush_seconds (between two writes, and so the most that a power cut costs),
-            stop_on_nonfinite and progress.
-        model: whose gradients are named where they are missing or not finite.
-        first_step: 0, or where a resumed run goes on; its curve is cut back to there.
+        folder: the run folder. It is made, and must be empty, unless `config.resume` is set: then
+            the run in it continues from its own `checkpoint.pt`.
+        config: of the run. Of its keys these matter here: steps, log_every, flush_seconds,
+            checkpoint_every, progress, resume.
+        model, optimizer: restored on a resume, saved at every checkpoint and at the end.
 
     Raises:
-        UserError: on entry, the folder is another run's, or what is to go on is damaged.
+        UserError: on entry, when the folder may not be used or the run in it can't be resumed.
 
     Attributes:
-        signal: the signal that asked the run to stop, or None.
+        summary: kept up to date; its `status` says how the run went.
+        signal: the number of the signal that asked the run to stop, or None.
     """
 
     def __init__(
-        self, folder: Path, summary: dict[str, Any], model: nn.Module, first_step: int = 0
+        self, folder: Path, config: Config, model: nn.Module, optimizer: Optimizer
     ) -> None:
         self.folder = folder
-        self.summary = summary
-        self.signal: int | None = None
-        self._config = summary["config"]
-        self._log_every = self._config["log_every"]
-        self._stops_on_nonfinite = self._config["stop_on_nonfinite"]
-        self._model = model
-        self._first_step = first_step
-        # (tag, step, seconds since the epoch, value)
-        self._unread: list[tuple[str, int, float, float | Tensor]] = []
-        # (tag, value, step, seconds since the epoch)
-        self._latest: tuple[str, float, int, float] | None = None
-        self._written_step = first_step - 1
-        self._last_finite: float | None = None
-        self._handlers: dict[int, Any] = {}
+        self.config = config
+        self.summary = Summary.of(config)
+        self._device = pick_device(config.device)
+        self.summary.device = str(self._device)
+        self.summary.torch, self.summary.threads = str(torch.__version__), torch.get_num_threads()
+        self._model, self._optimizer = model, optimizer
+        self._interruption = Interruption()
+        self._unread = Unread()
+        self._first_step = 0
+        self._last_step: int | None = None  # once it is known
+        self._written_step = -1
+        self._latest: Scalar | None = None
+        self._last_finite_loss: float | None = None
         self._bar = tqdm(disable=True)
         self._started = self._ended = time.perf_counter()
 
+    @property
+    def signal(self) -> int | None:
+        return self._interruption.signal
+
     def __enter__(self) -> Self:
         with ExitStack() as closing:
-            closing.callback(self._stop_listening)
-            self._listen()
-            closing.enter_context(locked(self.folder))
-            points = self._points_so_far()
-            # The summary first: what it vouches for is in the old curve as in the new.
-            content = HEADER + b"\n" + _lines(points)
-            self._vouch_for(content)
-            write_whole(self.folder / CURVE, content)
-            for half_done in self.folder.glob("*.part"):  # the process before was killed
-                half_done.unlink()
-            kept_steps = cut_events(self.folder, self._first_step, self._log_every)
-            with named(self.folder):
-                self._curve = (self.folder / CURVE).open("ab", buffering=0)
-                closing.callback(self._curve.close)
-                self._events = EventFile(self.folder)
-                closing.callback(self._events.close)
-            if not self._first_step:
+            closing.enter_context(self._interruption)
+            points: list[Point] = []
+            if self.config.resume is None:
+                make_folder(self.folder)
+                closing.enter_context(locked(self.folder))
+            else:
+                closing.enter_context(locked(self.folder))
+                points = self._resume()
+            self._curve = closing.enter_context(CurveFile(self.folder, self.summary, points))
+            for unfinished in self.folder.glob("*.part"):  # the process before this one was killed
+                unfinished.unlink()
+            kept_steps = cut_events(self.folder, self._first_step, self.config.log_every)
+            self._events = closing.enter_context(EventFile(self.folder))
+            if self.config.resume is None:
                 self._describe()
             for step, loss in points:
-                if step not in kept_steps:  # the event file was damaged, the curve is not
+                if step not in kept_steps:  # the event file was damaged, the curve was not
                     self._events.add_scalar("loss", loss, step, time.time())
             self._closing = closing.pop_all()
         return self
 
+    def _resume(self) -> list[Point]:
+        checkpoint = load_checkpoint(self.folder)
+        self._first_step = checkpoint["step"]
+        if self.config.steps <= self._first_step:
+            raise UserError(
+                f"resume={self.folder} has nothing to do: the run has done {self._first_step} "
+                f"steps; ask for more, such as steps={2 * self._first_step}"
+            )
+        points = points_to_keep(self._first_step, self.folder, self.config.log_every)
+        restore(checkpoint, self._model, self._optimizer, self._device)
+        self.summary.steps, self._written_step = self._first_step, points[-1][0]
+        return points
+
+    def _describe(self) -> None:
+        summary = self.summary
+        hparams = {
+            key: getattr(summary, key)
+            for key in ("function", "optimizer", "lr", "seed", "device", "dtype")
+            if getattr(summary, key) is not None
+        }
+        self._events.add_hparams(hparams, metric="loss")
+        config = json.dumps(summary.config, indent=2)
+        self._events.add_text("config", "    " + config.replace("\n", "\n    "))
+        self._events.flush()
+
     def steps(self) -> Iterator[int]:
-        """Count the steps under a bar, from the first on; end early when asked to stop.
+        """Count the steps under a progress bar; stop one step after a signal.
 
         Raises:
-            Diverged: a loss, or what the last step made of the weights, is not finite.
+            Diverged: a loss, a gradient or a weight is not finite.
+            NoGradient: the first backward pass did not reach a parameter.
         """
-        steps, progress = self._config["steps"], self._config["progress"]
+        progress, every = self.config.progress, self.config.checkpoint_every
         self._bar = tqdm(
-            total=steps,
+            total=self.config.steps,
             initial=self._first_step,
             unit=" steps",
             mininterval=BAR_SECONDS,
             dynamic_ncols=True,
             disable=None if progress is None else not progress,
         )
-        self.summary["steps"] = self._first_step
-        self._started = time.perf_counter()
-        self._next_flush = self._started + self._config["flush_seconds"]
-        self._next_show = self._started
-        for step in range(self._first_step, steps):
+        self._started = self._next_show = time.perf_counter()
+        self._next_flush = self._started + self.config.flush_seconds
+        for step in range(self._first_step, self.config.steps):
+            # Decided before the step, so that it is recorded with all that belongs to a point.
+            if self.signal is not None or step == self.config.steps - 1:
+                self._last_step = step
             yield step
-            self.summary["steps"] = step + 1
+            self.summary.steps = step + 1
             if step == self._first_step:
-                self._name_missing_gradients()
+                self._check_gradients()
             self._bar.update()
-            if self.signal is not None:
+            if step == self._last_step:
                 break
+            if every and (step + 1) % every == 0:
+                self._save()
         self.flush()
-        if torch.device(self.summary["device"]).type != "cpu":
-            torch.accelerator.synchronize()  # the last update is a step's work too
+        if self._device.type != "cpu":
+            torch.accelerator.synchronize(self._device)  # the last update belongs to the time
         self._ended = time.perf_counter()
-        if self._stops_on_nonfinite and self._nonfinite_gradients():
-            raise Diverged(self._words(f"the weights after step {step} are not finite"))
+        self._save()
+
+    def is_point(self, step: int) -> bool:
+        """Whether this step is recorded: each multiple of `log_every`, and the last step."""
+        return step % self.config.log_every == 0 or step == self._last_step
 
     def record(self, step: int, loss: Tensor) -> None:
         """Take note of the loss at a step, before its update.
 
-        On the CPU the loss is read at once; on an accelerator it stays there until the next flush,
-        so that no step waits, and a loss that is not finite is found then.
+        A loss on the CPU is read at once. On an accelerator it stays there until the next flush, so
+        that no step waits for it, and a loss that is not finite is found then.
 
         Raises:
             Diverged: the loss is not finite.
         """
-        value = loss.item() if loss.is_cpu else loss.detach()
-        self._unread.append(("loss", step, time.time(), value))
+        value = float(loss.item()) if loss.is_cpu else loss.detach()
+        self._unread.add("loss", step, value)
         now = time.perf_counter()
-        stop = loss.is_cpu and self._stops_on_nonfinite and not math.isfinite(value)
-        if now >= self._next_flush or stop:
+        if now >= self._next_flush or (isinstance(value, float) and not math.isfinite(value)):
             self.flush()
-            self._next_flush = now + self._config["flush_seconds"]
+            self._next_flush = now + self.config.flush_seconds
         if now >= self._next_show:
-            self._show(value if loss.is_cpu else self.summary["final_loss"])
+            self._show(value if isinstance(value, float) else self.summary.final_loss)
             self._next_show = now + BAR_SECONDS
 
     def record_scalar(self, tag: str, step: int, value: Tensor) -> None:
         """Take note of another scalar: a tag in TensorBoard, its last value in the summary."""
-        self._unread.append((tag, step, time.time(), value.detach()))
-
-    def save_checkpoint(self, step: int, optimizer: Any) -> None:
-        """Keep the state in front of a step, once the curve up to it is on disk."""
-        self.flush()
-        save_checkpoint(self.folder, step, self._model, optimizer, self.summary)
+        self._unread.add(tag, step, value.detach())
 
     def flush(self) -> None:
         """Read and write what was recorded since the last flush.
 
         Raises:
-            Diverged: a loss in it is not finite; the curve ends there.
+            Diverged: a loss is not finite; the curve ends there.
             UserError: no space is left; what was written before is whole, the rest is kept.
         """
-        scalars, diverged = [], False
-        for (tag, step, when, _), value in zip(self._unread, _read(self._unread), strict=True):
-            if tag != "loss":
-                scalars.append((tag, value, step, when))
-                self.summary[tag] = value
+        scalars = self._unread.read()
+        diverged = None
+        for number, scalar in enumerate(scalars):
+            if scalar.tag != "loss":
                 continue
-            self._latest = ("loss", value, step, when)
-            if math.isfinite(value):
-                self._last_finite = value
-            else:
-                diverged = self._stops_on_nonfinite
-            if step % self._log_every == 0 or diverged:
-                scalars.append(self._latest)
-            if diverged:
+            self._latest = scalar
+            if not math.isfinite(scalar.value):
+                diverged, scalars = scalar, scalars[: number + 1]
+                self._last_step = scalar.step
                 break
-        self._write(scalars)
-        if diverged:
-            self.summary["steps"] = step  # on an accelerator more have been done since
-            raise Diverged(self._words(f"the loss at step {step} is {value}"))
+            self._last_finite_loss = scalar.value
+        self._write([s for s in scalars if s.tag != "loss" or self.is_point(s.step)])
+        if diverged is not None:
+            self.summary.steps = diverged.step  # an accelerator has done more steps since
+            raise self._diverged(f"the loss at step {diverged.step} is {diverged.value}")
 
-    def outcome(self) -> str:
-        """How it went, in one line."""
+    def _write(self, scalars: list[Scalar]) -> None:
+        points = [(scalar.step, scalar.value) for scalar in scalars if scalar.tag == "loss"]
+        self._curve.append(points)
+        self._unread.clear()
+        for scalar in scalars:
+            self._events.add_scalar(scalar.tag, scalar.value, scalar.step, scalar.seconds)
+            if scalar.tag == "test_accuracy":
+                self.summary.test_accuracy = scalar.value
+        if points:
+            self._written_step = points[-1][0]
+            self.summary.write(self.folder)
+        self._events.flush()
+
+    def _save(self) -> None:
+        """Save a checkpoint, once the curve up to it is on disk and all weights are finite."""
+        self.flush()
+        step = self.summary.steps
+        if broken := nonfinite_weights(self._model) or nonfinite_gradients(self._model):
+            raise self._diverged(f"{broken[0]} is not finite after step {step - 1}")
+        save_checkpoint(self.folder, step, self._model, self._optimizer, self._device)
+
+    def _check_gradients(self) -> None:
+        """Look at the gradients of the first step.
+
+        Raises:
+            NoGradient: a parameter has none.
+        """
+        if missing := without_gradient(self._model):
+            raise NoGradient(
+                f"no gradient reached {', '.join(missing)}; a backward returns None there, or an "
+                "output was detached"
+            )
+        for name in with_zero_gradient(self._model):
+            log.warning(
+                "%s: the gradient of %s is zero everywhere, so this layer will not learn",
+                self.folder.name, name,
+            )  # fmt: skip
+
+    def _diverged(self, what: str) -> Diverged:
         summary = self.summary
-        accuracy, rate = summary.get("test_accuracy"), summary["steps_per_second"]
-        return (
-            f"{summary['status']} on {summary['device']}: "
-            f"loss {summary['first_loss']:.8g} at step 0, "
-            f"{summary['final_loss']:.8g} at step {summary['steps'] - 1}"
-            + ("" if accuracy is None else f", test accuracy {accuracy:.1%}")
-            + ("" if rate is None else f"; {rate:,.0f} steps a second")
-        )
+        losses = [summary.first_loss, self._last_finite_loss]
+        finite = [loss for loss in losses if loss is not None]
+        return why_diverged(what, self._model, finite, summary.lr)
+
+    def _show(self, loss: float | None) -> None:
+        if loss is not None:
+            self._bar.set_postfix_str(f"loss {loss:.6g}", refresh=False)
 
     def __exit__(
         self,
@@ -218,121 +281,27 @@ class Run:
         with self._closing:
             try:
                 self.flush()
-                if self._latest and self._latest[2] > self._written_step:
+                if self._latest and self._latest.step > self._written_step:
                     self._write([self._latest])
             except Exception as late:
-                if error is None:  # else what ended the run is what is told
+                if error is None:  # else the run ends with the error that came first
                     error = late
                     raise
             finally:
-                done = self.summary["steps"] - self._first_step
+                done = self.summary.steps - self._first_step
                 if self._ended > self._started:
-                    self.summary["steps_per_second"] = done / (self._ended - self._started)
-                self.summary["status"] = self._status(error)
-                self.summary["error"] = None if error is None else one_line(error)
-                self._show(self.summary["final_loss"])
+                    self.summary.steps_per_second = done / (self._ended - self._started)
+                self.summary.status = self._status(error)
+                self.summary.error = None if error is None else one_line(error)
+                self._show(self.summary.final_loss)
                 self._bar.close()
-                write_summary(self.folder, self.summary)
-
-    def _listen(self) -> None:
-        # Python admits handlers in the main thread alone.
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._handlers[number] = signal.signal(number, self._stop_after_step)
-
-    def _stop_after_step(self, number: int, frame: FrameType | None) -> None:
-        self.signal = number
-        self._stop_listening()  # a second one stops at once
-
-    def _stop_listening(self) -> None:
-        for number, handler in self._handlers.items():
-            signal.signal(number, handler)
-
-    def _points_so_far(self) -> list[tuple[int, float]]:
-        if not self._first_step:
-            refuse_used_folder(self.folder)
-            return []
-        points = points_before(self._first_step, self.folder, self._log_every)
-        self.summary["first_loss"], self.summary["final_loss"] = points[0][1], points[-1][1]
-        return points
-
-    def _vouch_for(self, more: bytes) -> None:
-        """Say in the summary how long the curve is, and its checksum."""
-        self.summary["curve_bytes"] += len(more)
-        self.summary["curve_crc32"] = zlib.crc32(more, self.summary["curve_crc32"])
-        write_summary(self.folder, self.summary)
-
-    def _describe(self) -> None:
-        hparams = {
-            key: self.summary[key]
-            for key in ("function", "optimizer", "lr", "seed", "device", "dtype")
-            if self.summary[key] is not None
-        }
-        self._events.add_hparams(hparams, metric="loss")
-        config = json.dumps(self.summary["config"], indent=2)
-        self._events.add_text("config", "    " + config.replace("\n", "\n    "))
-        self._events.flush()
-
-    def _write(self, scalars: list[tuple[str, float, int, float]]) -> None:
-        points = [(step, value) for tag, value, step, _ in scalars if tag == "loss"]
-        lines = _lines(points)
-        append_whole(self.folder / CURVE, self._curve, lines)
-        self._unread = []
-        for scalar in scalars:
-            self._events.add_scalar(*scalar)
-        if points:
-            self._written_step, self.summary["final_loss"] = points[-1]
-            if self.summary["first_loss"] is None:
-                self.summary["first_loss"] = points[0][1]
-            self._vouch_for(lines)
-        self._events.flush()
+                self.summary.write(self.folder)
 
     def _status(self, error: BaseException | None) -> str:
         if isinstance(error, Diverged):
             return "diverged"
-        if isinstance(error, KeyboardInterrupt):
+        if is_interruption(error):
             return "interrupted"
         if error is not None:
             return "failed"
-        if self.summary["steps"] < self._config["steps"]:
-            return "interrupted"
-        return "finished" if self._latest is None or math.isfinite(self._latest[1]) else "diverged"
-
-    def _show(self, loss: float | None) -> None:
-        if loss is not None:
-            self._bar.set_postfix_str(f"loss {loss:.6g}", refresh=False)
-
-    def _name_missing_gradients(self) -> None:
-        for name, parameter in self._model.named_parameters():
-            if parameter.grad is None:
-                log.warning("%s gets no gradient: no backward reaches it", name)
-            elif not parameter.grad.any():
-                log.warning("the gradient of %s is zero everywhere: it does not learn", name)
-
-    def _nonfinite_gradients(self) -> list[str]:
-        return [
-            name
-            for name, parameter in self._model.named_parameters()
-            if parameter.grad is not None and not parameter.grad.isfinite().all()
-        ]
-
-    def _words(self, what: str) -> str:
-        words = [f"diverged: {what}"]
-        if self._last_finite is not None:
-            words.append(f"the last finite loss was {self._last_finite:.6g}")
-        words += [f"the gradient of {name} is not finite" for name in self._nonfinite_gradients()]
-        if self.summary["lr"]:
-            words.append(f"try a smaller step, optimizer.lr={self.summary['lr'] / 10:.1e}")
-        return "; ".join(words)
-
-
-def _read(unread: list[tuple[str, int, float, float | Tensor]]) -> list[float]:
-    """All values as numbers, with one read of the device for all that are still there."""
-    values = [value for *_, value in unread]
-    tensors = [value for value in values if isinstance(value, Tensor)]
-    numbers = iter(torch.stack(tensors).tolist() if tensors else ())
-    return [next(numbers) if isinstance(value, Tensor) else value for value in values]
-
-
-def _lines(points: Iterable[tuple[int, float]]) -> bytes:
-    return "".join(f"{step},{loss!r}\n" for step, loss in points).encode()
+        return "interrupted" if self.summary.steps < self.config.steps else "finished"

@@ -10,7 +10,7 @@ from conftest import command
 
 import exercises
 from lab.course.exercises import every_exercise
-from lab.recording.curves import read_run
+from lab.recording.reading import read_run
 
 TRAINS = {exercise.name: exercise.stem for exercise in every_exercise() if exercise.trains}
 

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 import lab.errors
-from lab.errors import UserError, explained, user_traceback, users_lines
+from lab.errors import UserError, errors_as_messages, user_traceback, users_lines
 from tests.faulty import BackwardRaises, TwoGradients
 
 
 def told(error: BaseException, capsys) -> tuple[int, str]:
-    with pytest.raises(SystemExit) as end, explained():
+    with pytest.raises(SystemExit) as end, errors_as_messages():
         raise error
     return end.value.code, capsys.readouterr().err
 

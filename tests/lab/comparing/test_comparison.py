@@ -14,7 +14,7 @@ from lab.comparing.numbers import compare, difference
 from lab.comparing.picture import draw, figure_of
 from lab.comparing.table import as_csv, as_json, table
 from lab.errors import UserError
-from lab.recording.curves import read_run
+from lab.recording.reading import read_run
 from tests.recorded import write_run
 
 INF, NAN = math.inf, math.nan

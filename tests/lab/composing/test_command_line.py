@@ -1,53 +1,43 @@
-"""What is typed, refused in words that help."""
+"""What Hydra refuses to compose, in words that help; as a user types it."""
 
 from __future__ import annotations
 
 import pytest
-from omegaconf import OmegaConf
 
-from lab.composing.command_line import check_choices, composed
-from lab.composing.names import register_resolvers
-from lab.errors import UserError
+from tests.typed import typed
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["~steps"], "~steps: a run needs each key"),
-        (["~optimizer.lr"], "~optimizer.lr: a run needs each key"),
-        (["+function=relu"], r"\+function=relu: leave the \+ out"),
-        (["function=relu,myrelu"], "a sweep: python train.py -m function=relu,myrelu"),
-        (["function=[relu,myrelu]"], "one of black_box"),
-        (["-m", "function=relu,3"], "function=3: one of black_box"),
-        (["function={}"], "function={}: one of black_box"),
-        (["function=null"], "function=null: one of black_box"),
-        (["function="], "function=: one of black_box"),
-        (["model=3"], "model=3: one of point"),
-        (["experiment=null"], "experiment=null: one of descend"),
+        (["~optimizer.lr"], "'lr'"),
+        (["~steps"], "~steps is not possible"),
+        (["+function=relu"], "function"),
+        (["function=relu,myrelu"], "python train.py -m function=relu,myrelu"),
+        (["function=[relu,myrelu]"], "function"),
+        (["-m", "function=relu,3"], "function=relu,3 is not valid"),
+        (["function=null"], "function=null is not valid"),
+        (["function="], "function= is not a choice"),
+        (["model=3"], "model=3 is not valid"),
+        (["experiment=null"], "experiment=null is not valid"),
         (["-m", "experiment=kink,official"], "one experiment at a time"),
+        (["-m", "resume=a"], "resume=a is not possible in a sweep"),
+        (["steps==3"], "steps==3 is not valid"),
+        (["seed=${nope}"], "seed"),
+        (["+devise=cuda"], "did you mean device?"),
     ],
 )
-def test_refused(arguments, says):
-    with pytest.raises(UserError, match=says):
-        check_choices(arguments)
+def test_refused_in_one_line(tmp_path, arguments, says):
+    with typed(*arguments, cwd=tmp_path) as run:
+        assert run.wait() == 2
+    (line,) = run.err.splitlines()
+    assert line.startswith("error: ")
+    assert says in line
+    assert not list(tmp_path.glob("outputs/*/summary.json"))
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["function=relu", "optimizer.lr=[1]", "hydra.run.dir=a,b"],
-        ["-m", "function=relu,myrelu", "data=random"],
-        ["--multirun", "function=glob(*)", "model=choice(point,two_layer_net)"],
-        ["experiment=digits", "function=relu,nn"],
-    ],
-)
-def test_admitted(arguments):
-    check_choices(arguments)
-
-
-def test_a_folder_that_can_not_be_made_is_one_line(tmp_path):
-    (tmp_path / "file").write_text("")
-    register_resolvers()
-    cfg = OmegaConf.create({"dir": f"${{sweep_folder:{tmp_path}/file,null}}"})
-    with pytest.raises(UserError, match=r"file: Not a directory$"), composed():
-        _ = cfg.dir
+def test_a_config_can_be_shown_without_a_folder(tmp_path):
+    with typed("--cfg", "all", "--resolve", cwd=tmp_path) as run:
+        assert run.wait() == 0, run.err
+    assert "functions.MyReLU.apply" in run.out
+    assert not (tmp_path / "outputs").exists()

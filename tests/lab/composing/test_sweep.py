@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 from lab.composing.names import register_resolvers
 from lab.composing.sweep import CompareRuns
-from lab.recording.curves import read_run, read_runs
+from lab.recording.reading import read_run, read_runs
 from tests.recorded import write_run
 
 
@@ -32,8 +32,8 @@ def test_what_to_look_at_is_named_as_seen_from_here(tmp_path, monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     end_sweep(tmp_path / "outputs/s")
     assert capsys.readouterr().out.splitlines()[-2:] == [
-        "picture: outputs/s/comparison.png",
-        "see it: tensorboard --logdir outputs/s",
+        "plot: outputs/s/comparison.png",
+        "view with: tensorboard --logdir outputs/s",
     ]
 
 

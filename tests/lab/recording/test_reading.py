@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from pathlib import Path
@@ -10,16 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lab.comparing.numbers import compare
-from lab.comparing.table import table
-from lab.recording.curves import (
+from lab.recording.reading import (
     Damaged,
     find_runs,
-    flat,
-    parse_curve,
     read_run,
     read_runs,
-    summary_crc32,
 )
 from tests.recorded import write_run
 
@@ -63,26 +57,19 @@ def test_a_run_that_failed_for_a_value_of_a_wrong_type_is_a_run(tmp_path, wrong)
     run = read_run(write_run(tmp_path / "a", [], **changes))
     assert run.seed == wrong
     assert run.device.isprintable()
-    text = table(compare([run, read_run(write_run(tmp_path / "b", [3.0]))]))
-    assert "not comparable: no step" in text
-    with pytest.raises(Damaged, match="is no summary of a run"):
-        read_run(write_run(tmp_path / "c", [3.0], **changes))
 
 
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
         ("summary.json", None, "summary.json is missing"),
-        ("summary.json", b"", "summary.json is empty"),
-        ("summary.json", b"{", "summary.json is no summary"),
-        ("summary.json", b"[]", "not an object"),
-        ("summary.json", b"\xff\x00\x80", "summary.json is no summary"),
-        ("summary.json", b"[" * 100_000, "summary.json is no summary"),
-        ("summary.json", b"{}", "no 'status'"),
-        ("summary.json", b'{"seed": ' + b"9" * 10_000 + b"}", "summary.json is no summary"),
+        ("summary.json", b"", "summary.json is not the summary"),
+        ("summary.json", b'{"seed": ' + b"9" * 10_000 + b"}", "summary.json is not the summary"),
         ("curve.csv", None, "curve.csv is missing"),
-        ("curve.csv", b"", "curve.csv is empty"),
-        ("curve.csv", b"step,loss\n0,3.0\n1,2.0\n", "curve.csv is not as the run left it"),
+        ("curve.csv", b"", "curve.csv has changed"),
+        ("curve.csv", b"step,loss\n0,3.0\n1,2.0\n", "curve.csv has changed"),
+        ("curve.csv", b"step,loss\n0,3.0\n1,2.0\n2,1.5\n", "curve.csv has changed"),
+        ("curve.csv", b"step,loss\n0,3.0\n1,2.0\n2,1.0\n3,1.0\n", "curve.csv has changed"),
     ],
 )
 def test_damage_is_named(tmp_path, name, content, reason):
@@ -98,88 +85,12 @@ def test_a_folder_or_a_pipe_under_the_name_of_a_file_is_named(tmp_path):
     folder = write_run(tmp_path / "a", [3.0])
     (folder / "curve.csv").unlink()
     os.mkfifo(folder / "curve.csv")
-    with pytest.raises(Damaged, match="is no file"):
+    with pytest.raises(Damaged, match="is not a file"):
         read_run(folder)
     (folder / "curve.csv").unlink()
     (folder / "curve.csv").mkdir()
-    with pytest.raises(Damaged, match="is no file"):
+    with pytest.raises(Damaged, match="is not a file"):
         read_run(folder)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (b'"seed": 0,\n "steps"', b'"seed": 1,\n "steps"'),
-        (b"1234.5", b"1234.7"),
-        (b'"summary_crc32"', b'"summary_crc33"'),
-        (b'"curve_crc32"', b'"curve_crc3r"'),
-    ],
-)
-def test_one_changed_character_of_a_summary_is_found(tmp_path, old, new):
-    folder = write_run(tmp_path / "a", [3.0, 2.0])
-    damage(folder / "summary.json", old, new)
-    with pytest.raises(Damaged, match="checksum differs"):
-        read_run(folder)
-
-
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"first_loss": 4.0}, "says first_loss 4.0"),
-        ({"final_loss": "nan"}, "says final_loss nan"),
-        ({"steps": 2}, "finished after 2 steps"),
-        ({"steps": 4}, "finished after 4 steps"),
-        ({"status": "happy"}, "status is 'happy'"),
-        ({"function": 7}, "function is 7"),
-        ({"device": "\x1b[2J"}, "device is"),
-        ({"config": []}, "config is"),
-        ({"config": {"log_every": "x"}}, "no summary of a run"),
-    ],
-)
-def test_without_checksums_summary_and_curve_must_agree(tmp_path, changes, reason):
-    folder = write_run(tmp_path / "a", [3.0, 2.0, 1.0])
-    summary = json.loads((folder / "summary.json").read_text()) | changes
-    for key in ("summary_crc32", "curve_crc32", "curve_bytes"):
-        del summary[key]
-    (folder / "summary.json").write_text(json.dumps(summary))
-    with pytest.raises(Damaged, match=reason):
-        read_run(folder)
-
-
-def test_a_torn_last_line_is_no_record():
-    steps, losses, problem = parse_curve(b"step,loss\n0,2.5\n1,1.2")
-    assert (steps.tolist(), losses.tolist(), problem) == ([0], [2.5], None)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"",
-        b"2",
-        b"2,",
-        b"2,x",
-        b"-2,1.0",
-        b"2,1.0,3",
-        b"2,1_0",
-        b"2, 1.0",
-        b"2,0x1p3",
-        b"2,1.0\r",
-        b"2," + b"9" * 5000,
-        b"9" * 5000 + b",1.0",
-        b"\xff\x00,1.0",
-    ],
-)
-def test_the_curve_ends_before_the_first_line_that_is_no_record(line):
-    steps, _, problem = parse_curve(b"step,loss\n0,3.0\n1,2.0\n" + line + b"\n3,1.0\n")
-    assert steps.tolist() == [0, 1]
-    assert problem == "line 4 is no step and loss"
-
-
-@pytest.mark.parametrize("step", [b"0", b"1"])
-def test_where_steps_go_backwards_both_are_doubted(step):
-    steps, _, problem = parse_curve(b"step,loss\n0,3.0\n1,2.0\n" + step + b",1.0\n")
-    assert steps.tolist() == [0]
-    assert problem == f"line 4 goes from step 1 to step {step.decode()}"
 
 
 def test_of_an_unfinished_run_the_steps_that_its_summary_vouches_for_are_used(tmp_path):
@@ -218,12 +129,3 @@ def test_a_link_in_a_circle_ends(tmp_path):
     write_run(tmp_path / "a", [1.0])
     (tmp_path / "circle").symlink_to(tmp_path)
     assert find_runs(tmp_path)[0] == [tmp_path / "a"]
-
-
-def test_the_checksum_of_a_summary_does_not_depend_on_its_layout():
-    assert summary_crc32({"a": 1, "b": 0.1}) == summary_crc32({"b": 0.1, "a": 1})
-    assert summary_crc32({"a": 1}) != summary_crc32({"a": 2})
-
-
-def test_flat():
-    assert flat({"a": {"b": {"c": 1}, "d": [2]}, "e": {}}) == {"a.b.c": 1, "a.d": [2]}

@@ -1,0 +1,118 @@
+"""One job: from the config that Hydra composed to a run in its folder, and what is said of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+from lab.composing.names import quoted, typed_overrides
+from lab.composing.resume import resumed
+from lab.composing.rules import validated
+from lab.config import Config
+from lab.errors import UserError, errors_as_messages, message_of, one_line, user_traceback
+from lab.recording.folder import record_failure
+from lab.recording.run import Run
+from lab.recording.summary import SUMMARY, Summary
+
+log = logging.getLogger(__name__)
+file_log = logging.getLogger("lab.file_only")  # in train.log, not on the screen
+
+Train = Callable[[Config, Path], Run]
+
+
+def run_job(train: Train, cfg: DictConfig) -> float:
+    """Train what Hydra composed, and report how it went.
+
+    Args:
+        train: makes the run of a config in a folder.
+        cfg: the composed config.
+
+    Returns:
+        The last loss, so that a sweeper can minimise it; inf for a job of a sweep that failed.
+
+    Raises:
+        SystemExit: a signal stopped the run, or, outside a sweep, an error.
+    """
+    hydra_cfg = HydraConfig.get()
+    folder = Path(hydra_cfg.runtime.output_dir)
+    run_path = Path(os.path.relpath(folder, hydra_cfg.runtime.cwd))
+    in_sweep = hydra_cfg.mode == RunMode.MULTIRUN
+    run = (_in_sweep if in_sweep else _alone)(train, cfg, folder, run_path)
+    if run is None:
+        return math.inf
+    if run.signal is not None:
+        sys.exit(128 + run.signal)
+    assert run.summary.final_loss is not None
+    return run.summary.final_loss
+
+
+def _alone(train: Train, cfg: DictConfig, folder: Path, run_path: Path) -> Run:
+    with errors_as_messages():  # before Hydra adds lines of its own to an error
+        try:
+            run = _start(train, cfg, folder)
+            log.info(run.summary.outcome())
+        except BaseException as error:
+            with suppress(OSError):  # it holds a run, or files of somebody else
+                folder.rmdir()
+            if (folder / SUMMARY).exists():
+                file_log.error(message_of(error)[0].rstrip())
+                log.info("run: %s", run_path.as_posix())
+            raise
+    log.info("run: %s", run_path.as_posix())
+    if run.signal is None:
+        log.info("view with: tensorboard --logdir %s", shlex.quote(run_path.parent.as_posix()))
+    else:
+        override = f"resume={quoted(run_path)}"
+        log.info("resume with: python train.py %s", shlex.quote(override))
+    return run
+
+
+def _in_sweep(train: Train, cfg: DictConfig, folder: Path, run_path: Path) -> Run | None:
+    """One line on the screen, whatever happens; an error does not stop the other jobs."""
+    try:
+        run = _start(train, cfg, folder)
+    except Exception as error:
+        log.error("%s: %s", run_path.as_posix(), one_line(error))
+        if not isinstance(error, UserError):
+            file_log.error(user_traceback(error))
+        if not (folder / SUMMARY).exists():
+            keys: Any = OmegaConf.to_container(cfg)
+            choices = HydraConfig.get().runtime.choices
+            record_failure(folder, Summary.of_keys(keys, choices, typed_overrides()), error)
+        return None
+    log.info("%s: %s", run_path.as_posix(), run.summary.outcome())
+    if run.signal is not None:
+        sweep = shlex.quote(run_path.parent.as_posix())
+        log.info("sweep interrupted; compare what finished: python compare.py %s", sweep)
+    return run
+
+
+def _start(train: Train, cfg: DictConfig, folder: Path) -> Run:
+    hydra_cfg = HydraConfig.get()
+    config = validated(cfg, hydra_cfg.runtime.choices, typed_overrides())
+    if hydra_cfg.mode == RunMode.MULTIRUN and config.progress is None:
+        config = dataclasses.replace(config, progress=False)
+    if config.resume:
+        if not folder.samefile(config.resume):
+            raise UserError(
+                f"hydra.run.dir={folder} is not possible with resume={config.resume}: a resumed "
+                "run stays in its folder"
+            )
+        config = resumed(config, folder)
+    # What another job of a sweep may have set; and matrix products in full float32, not in TF32.
+    torch.set_default_dtype(torch.float32)
+    torch.set_float32_matmul_precision("highest")
+    return train(config, folder)

@@ -1,0 +1,139 @@
+"""From the config to the parts of a training, in the order in which train.py makes them."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from hydra.errors import InstantiationException
+from hydra.utils import instantiate
+from torch import Tensor, nn
+
+from lab.config import Config
+from lab.devices import pick_device
+from lab.errors import UserError, users_lines
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+PYTORCHS_THREADS = torch.get_num_threads()  # before a run has set a number of its own
+# Multiplications in one forward from which a second thread is worth its cost: docs/speed.md.
+MULTIPLICATIONS_FOR_THREADS = 10**8
+
+
+class Optimizer(Protocol):
+    """What the loop needs of an optimizer: any of `torch.optim` has it, and so has `ManualSGD`."""
+
+    def step(self) -> Any: ...
+    def zero_grad(self) -> None: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None: ...
+
+
+class Parts(NamedTuple):
+    """A training before its first step; `data` is a `datasets.Data`."""
+
+    data: Any
+    model: nn.Module
+    optimizer: Optimizer
+
+
+def make_parts(config: Config) -> Parts:
+    """Make what `train.train` makes, in the same order and from the same random numbers.
+
+    Raises:
+        UserError: a part can't be made.
+    """
+    device, dtype = pick_device(config.device), DTYPES[config.dtype]
+    torch.manual_seed(config.seed)
+    data = build(config, "data").to(device, dtype)
+    model = build(config, "model").to(device, dtype)
+    return Parts(data, model, build(config, "optimizer", model.parameters()))
+
+
+def build(config: Config, group: str, *args: Any) -> Any:
+    """Make the part that a group of the config describes.
+
+    Args:
+        config: of the run.
+        group: function, model, data or optimizer.
+        args: positional arguments of the part, before those in the config.
+
+    Raises:
+        UserError: a target can't be imported or refuses an argument; says which one and why.
+    """
+    described = getattr(config, group)
+    try:
+        return _without_hydra(instantiate(described, _convert_="all", _partial_=True))(*args)
+    except InstantiationException as error:
+        where = re.search(r"full_key: (\S+)", str(error))
+        key = f"{group}.{where[1]}" if where else group
+        # The model takes its layers and its activation from the function's file.
+        key = re.sub(r"^model\.(?=(linear|activation)\b)", "function.", key)
+        raise UserError(f"{key}: {_root_cause(error)}") from error
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{group}: {error}") from error
+
+
+def _without_hydra(part: Any) -> Any:
+    """Replace Hydra's own kind of partial, which takes 70 µs to check each call."""
+    if not isinstance(part, functools.partial):
+        return part
+    keywords = {key: _without_hydra(value) for key, value in part.keywords.items()}
+    return functools.partial(part.func, *map(_without_hydra, part.args), **keywords)
+
+
+def _root_cause(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = str(error).splitlines()
+    # Hydra quotes the error of an import in its own message, over several lines.
+    return lines[0] if not isinstance(error, InstantiationException) else " ".join(lines)
+
+
+def check_fits(model: nn.Module, function: str) -> None:
+    """Refuse a Function that does not fit its place in the model, before the first step.
+
+    Args:
+        model: its `activation` is called once, on a (2, 3) tensor of twos; a `Point`, which has a
+            `function` of two numbers instead, is called as it is.
+        function: the name of the choice, for the message.
+
+    Raises:
+        UserError: the Function takes other arguments, or its output has another shape.
+    """
+    wanted: tuple[int, ...]
+    if activation := getattr(model, "activation", None):
+        tried, wanted = torch.full((2, 3), 2.0), (2, 3)
+        needs = "the activation of a network maps a tensor to one of the same shape"
+    elif hasattr(model, "function"):
+        activation, tried, wanted = model, None, ()
+        needs = "the surface of model=point maps two numbers to one"
+    else:
+        return
+    try:
+        with torch.no_grad():
+            output = activation(tried)
+    except TypeError as error:
+        if users_lines(error):
+            raise
+        raise UserError(f"function={function} does not fit: {needs}; {error}") from error
+    if not isinstance(output, Tensor) or output.shape != wanted:
+        got = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+        raise UserError(
+            f"function={function} does not fit: {needs}, and {wanted or 'two numbers'} gave {got}"
+        )
+
+
+def threads_for(config: Config, data: Any, parameters: Iterable[Tensor]) -> int:
+    """How many CPU threads this run gets: `threads` of the config, or what `auto` stands for.
+
+    One thread for a small network: more of them gain little there, wait for each other on a busy
+    machine, and change the last digits. PyTorch's own number for a large one.
+    """
+    if config.threads != "auto":
+        return int(config.threads)
+    rows = 1 if data.x is None else len(data.x)
+    multiplications = rows * sum(parameter.numel() for parameter in parameters)
+    return 1 if multiplications < MULTIPLICATIONS_FOR_THREADS else PYTORCHS_THREADS

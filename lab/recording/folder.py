@@ -1,0 +1,80 @@
+"""The folder of a run: who may write there, and what a resumed run finds there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from lab.config import Config
+from lab.errors import UserError, one_line
+from lab.files import system_errors_named
+from lab.recording.curve import CURVE, CurveFile, Point
+from lab.recording.reading import read_run
+from lab.recording.summary import SUMMARY, Damaged, Summary
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder of a new run, or take an empty one.
+
+    Raises:
+        UserError: the folder holds a run or other files, or it can't be made.
+    """
+    with system_errors_named(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        found = sorted(os.listdir(folder))
+    if SUMMARY in found or CURVE in found:
+        raise UserError(
+            f"{folder} already holds a run; use another folder, or resume it with resume={folder}"
+        )
+    if found:
+        raise UserError(f"{folder} is not empty ({found[0]}); use a new folder for a run")
+
+
+def points_to_keep(first_step: int, folder: Path, log_every: int) -> list[Point]:
+    """The points of an interrupted run that the resumed run keeps.
+
+    A step that is no multiple of `log_every`, recorded where the run stopped, is not among them.
+
+    Args:
+        first_step: the first step that will be done again.
+
+    Raises:
+        UserError: the run can't be read, or points are missing.
+    """
+    try:
+        run = read_run(folder)
+    except Damaged as damage:
+        raise UserError(f"resume={folder} is not possible: {damage}") from damage
+    losses = dict(zip(run.steps.tolist(), run.losses.tolist(), strict=True))
+    steps = range(0, first_step, log_every)
+    if not losses.keys() >= set(steps):
+        raise UserError(
+            f"resume={folder} is not possible: its checkpoint is of step {first_step}, and its "
+            f"{CURVE} ends before that"
+        )
+    return [(step, losses[step]) for step in steps]
+
+
+def recorded_config(folder: Path) -> Config:
+    """The config that the run in a folder was started with.
+
+    Raises:
+        UserError: the folder holds no run, or its summary is damaged.
+    """
+    try:
+        summary = Summary.from_json((folder / SUMMARY).read_bytes())
+    except FileNotFoundError as error:
+        raise UserError(f"resume={folder} is not possible: there is no run in it") from error
+    except OSError as error:
+        raise UserError(f"resume={folder} is not possible: {error.strerror}") from error
+    except Damaged as damage:
+        raise UserError(f"resume={folder} is not possible: {damage}") from damage
+    choices = {name: getattr(summary, name) for name in ("function", "model", "data", "optimizer")}
+    return Config.from_keys(summary.config, choices, tuple(summary.overrides or ()))
+
+
+def record_failure(folder: Path, summary: Summary, error: Exception) -> None:
+    """Leave a summary and an empty curve for a job of a sweep that failed before its first step."""
+    summary.status, summary.error = "failed", one_line(error)
+    with CurveFile(folder, summary):
+        pass
