@@ -20,7 +20,7 @@ from lab.comparing.records import as_csv, as_json
 from lab.comparing.report import print_comparison, write_picture
 from lab.comparing.selection import filtered, latest, select
 from lab.errors import UserError, errors_as_messages
-from lab.recording.reading import find_runs, notes, read_runs
+from lab.recording.reading import notes, read_runs
 
 EXAMPLES = """\
 examples:
@@ -105,8 +105,6 @@ def key_and_value(text: str) -> tuple[str, str]:
 def existing(path: str) -> Path:
     if not os.path.exists(path):
         raise UserError(f"{path or repr(path)}: no such folder")
-    if os.path.isfile(path) and not find_runs(Path(path))[0]:
-        raise UserError(f"{path}: no run folder")
     return Path(path)
 
 

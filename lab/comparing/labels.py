@@ -1,35 +1,19 @@
-"""What to call a run beside others: by the settings that set it apart from them."""
+"""What to call a run beside others of its problem: by the settings that set it apart."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 from lab.recording.reading import RecordedRun
 
+OF_A_RUN = ("function", "optimizer", "device", "dtype", "seed")
 # Keys whose value says enough without its key: `adam`, not `optimizer=adam`.
 VALUE_ALONE = ("function", "optimizer", "model", "data", "device", "dtype")
-OF_A_RUN = ("function", "optimizer", "device", "dtype", "seed")
-MODEL_SET_BY = ("function", "model", "data")  # the choices that set the keys of the model
 # Keys that say how a run is watched or stored. No curve depends on them.
 IGNORED_KEYS = ("resume", "progress", "log_every", "flush_seconds", "checkpoint_every")
-
-
-def labels(
-    configs: Sequence[dict[str, Any]], keys: Sequence[str], names: Sequence[str]
-) -> list[str]:
-    """Label each config by its values of `keys`, or by its name where it has none of them.
-
-    No two labels are equal: the second of two is numbered.
-    """
-    uses: Counter[str] = Counter()
-    labelled = []
-    for config, name in zip(configs, names, strict=True):
-        text = " ".join(_setting(key, config[key]) for key in keys if key in config) or name
-        uses[text] += 1
-        labelled.append(text if uses[text] == 1 else f"{text} ({uses[text]})")
-    return labelled
 
 
 def settings(run: RecordedRun) -> dict[str, Any]:
@@ -45,27 +29,65 @@ def differing_keys(configs: Sequence[dict[str, Any]]) -> list[str]:
     the keys, unless two configs with `adam` differ in lr.
     """
     found: dict[tuple[str, str], str] = {}
-    for key in dict.fromkeys(
-        (*VALUE_ALONE, "seed", *(key for config in configs for key in config))
-    ):
-        # A key inside a section is compared only between runs in which the same choices set it.
+    for key in dict.fromkeys((*VALUE_ALONE, *(key for config in configs for key in config))):
         section = key.partition(".")[0]
-        choices = MODEL_SET_BY if section == "model" else (section,)
+        choice = "function" if section == "model" else section  # which sets a model's layers
         values = defaultdict(set)
         for config in configs:
             if key in config:
-                values[tuple(config.get(c) for c in choices if c != key)].add(repr(config[key]))
+                values[choice == key or config.get(choice)].add(repr(config[key]))
         if any(len(group) > 1 for group in values.values()):
-            # `model.features: ${data.features}` follows data.features.
-            found.setdefault(
-                (key.rpartition(".")[2], repr([config.get(key) for config in configs])), key
-            )
+            # `model.layout: ${function.layout}` is the same difference once more.
+            found.setdefault((last_part(key), repr([config.get(key) for config in configs])), key)
     return list(found.values())
 
 
+def usual_settings(configs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The settings that more than half of the configs have."""
+    counts = Counter((key, repr(value)) for config in configs for key, value in config.items())
+    return {
+        key: value
+        for config in configs
+        for key, value in config.items()
+        if 2 * counts[key, repr(value)] > len(configs)
+    }
+
+
+def labels(
+    configs: Sequence[dict[str, Any]], keys: Sequence[str], names: Sequence[str]
+) -> list[str]:
+    """Label each config by its values of `keys`, the first always, others where they are unusual.
+
+    A config without any of the keys goes by its name. No two labels are equal: the second of two
+    is numbered.
+    """
+    labelled, uses, usual = [], Counter[str](), usual_settings(configs)
+    for config, name in zip(configs, names, strict=True):
+        said = [k for k in keys if k in config and (k == keys[0] or usual.get(k) != config[k])]
+        text = " ".join(printable(_setting(key, config[key])) for key in said) or name
+        uses[text] += 1
+        labelled.append(text if uses[text] == 1 else f"{text} ({uses[text]})")
+    return labelled
+
+
 def _setting(key: str, value: Any) -> str:
-    text = printable(f"{value:g}" if isinstance(value, float) else str(value))
-    return text if key in VALUE_ALONE else f"{key.rpartition('.')[2]}={text}"
+    return as_typed(value) if key in VALUE_ALONE else f"{last_part(key)}={as_typed(value)}"
+
+
+def last_part(key: str) -> str:
+    """What a key is called: `lr` for `optimizer.lr`."""
+    return key.rpartition(".")[2]
+
+
+def as_typed(value: Any) -> str:
+    """A value as one types it.
+
+    >>> as_typed(None), as_typed(True), as_typed(1e-6), as_typed("relu")
+    ('null', 'true', '1e-06', 'relu')
+    """
+    if isinstance(value, float):
+        return f"{value:g}"
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def printable(text: str) -> str:

@@ -8,10 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from lab.comparing.labels import differing_keys, labels, printable, settings
+from lab.comparing.labels import differing_keys, labels, printable, settings, usual_settings
 from lab.comparing.selection import matching
 from lab.errors import UserError
 from lab.recording.reading import RecordedRun
@@ -78,13 +79,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows, and the settings (`keys`, as in a config) in which they differ."""
+    """Rows, the keys of the settings in which they differ, and the settings of most of them."""
 
     rows: list[Row]
     reference: Row
     tolerance: float
     folder: Path
     keys: list[str]
+    usual: dict[str, Any]
 
     @property
     def has_seeds(self) -> bool:
@@ -107,25 +109,20 @@ def compare(
         UserError: `reference` names no row, or several.
     """
     folder = Path(os.path.commonpath([run.folder.absolute().parent for run in runs]))
-    names = {id(run): printable(os.path.relpath(run.folder.absolute(), folder)) for run in runs}
     groups = _rows(runs)
     configs = [settings(group[0]) for group in groups]
-    if any(len(group) > 1 for group in groups):
-        for config in configs:
-            del config["seed"]
+    if len(groups) < len(runs):  # several seeds are no name for a row
+        configs = [config | {"seed": None} for config in configs]
     keys = differing_keys(configs)
-    called = labels(
-        configs,
-        keys,
-        [names[id(group[0])] if len(group) == 1 else group[0].function for group in groups],
-    )
+    names = [_name(g[0], folder) if len(g) == 1 else g[0].function for g in groups]
+    called = labels(configs, keys, names)
     chosen = _most_comparable(groups) if reference is None else _named(groups, called, reference)
     of_seed = {run.seed: run for run in groups[chosen]}
     rows = [
-        Row(label, [_entry(run, names[id(run)], of_seed.get(run.seed), tolerance) for run in group])
+        Row(label, [_entry(run, folder, of_seed.get(run.seed), tolerance) for run in group])
         for label, group in zip(called, groups, strict=True)
     ]
-    return Comparison(rows, rows[chosen], tolerance, folder, keys)
+    return Comparison(rows, rows[chosen], tolerance, folder, keys, usual_settings(configs))
 
 
 def _rows(runs: Sequence[RecordedRun]) -> list[list[RecordedRun]]:
@@ -139,9 +136,9 @@ def _rows(runs: Sequence[RecordedRun]) -> list[list[RecordedRun]]:
 
 
 def _named(groups: list[list[RecordedRun]], called: Sequence[str], wanted: str) -> int:
-    found = {id(run) for run in matching([run for group in groups for run in group], wanted)}
+    found = {run.folder for run in matching([run for group in groups for run in group], wanted)}
     fits = [i for i, label in enumerate(called) if label == wanted] or [
-        i for i, group in enumerate(groups) if any(id(run) in found for run in group)
+        i for i, group in enumerate(groups) if any(run.folder in found for run in group)
     ]
     if len(fits) != 1:
         known = ", ".join(called[i] for i in (fits or range(len(called)))[:5])
@@ -151,23 +148,27 @@ def _named(groups: list[list[RecordedRun]], called: Sequence[str], wanted: str) 
 
 def _most_comparable(groups: list[list[RecordedRun]]) -> int:
     seeds = Counter(run.seed for group in groups for run in group)
-    ranks = [
-        (
-            sum(seeds[run.seed] - 1 for run in group),
-            # A builtin run that was stopped at once would say too little about the others.
-            max(len(run.steps) for run in group) > 1,
-            group[0].function == "builtin",
-        )
-        for group in groups
-    ]
-    return ranks.index(max(ranks))
+
+    def rank(group: list[RecordedRun]) -> tuple[int, bool, bool]:
+        # A builtin run that was stopped at once would say too little about the others.
+        points = max(len(run.steps) for run in group)
+        return sum(seeds[run.seed] - 1 for run in group), points > 1, group[0].function == "builtin"
+
+    return groups.index(max(groups, key=rank))
 
 
-def _entry(run: RecordedRun, name: str, reference: RecordedRun | None, tolerance: float) -> Entry:
-    if reference is None or reference is run:
-        return Entry(run, name, None, "other seed" if reference is None else None)
-    found = difference(run, reference, tolerance)
-    return Entry(run, name, found, None if found else "no step in common")
+def _name(run: RecordedRun, folder: Path) -> str:
+    return printable(os.path.relpath(run.folder.absolute(), folder))
+
+
+def _entry(
+    run: RecordedRun, folder: Path, reference: RecordedRun | None, tolerance: float
+) -> Entry:
+    if reference is run:
+        return Entry(run, _name(run, folder), None, None)
+    found = difference(run, reference, tolerance) if reference else None
+    reason = None if found else "no step in common" if reference else "other seed"
+    return Entry(run, _name(run, folder), found, reason)
 
 
 def difference(

@@ -30,6 +30,9 @@ DASHES = ("--", ":", "-.", (0, (8, 3)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)), (0
 LARGEST_RISE = 100.0  # times its first loss; a curve that rises beyond would press the others flat
 BAND_FROM = 8  # seeds
 MOST_VERDICTS, MOST_LABELS = 10, 40  # rows of which the legend says the differences, the label
+LABEL_CHARACTERS = 36
+SPREAD = ("", "\nthick: median of the seeds", "\nmedian, and 10 % to 90 % of the seeds")
+STEPS = "step   (▲ first difference, x goes on above or is not finite)"
 
 Curve = tuple[np.ndarray, np.ndarray]  # steps and values; inf where a value is not drawn
 
@@ -70,10 +73,9 @@ def figure_of(comparison: Comparison) -> Figure:
     entries = [entry for row in rows for entry in row.entries]
     # Where every curve rises, there is none that the others could press flat.
     rise = LARGEST_RISE if any(_below(entry, LARGEST_RISE).all() for entry in entries) else math.inf
-    few = len(rows) <= MOST_VERDICTS
     figure = Figure(figsize=(11, 6.5), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
-    handles: list[Line2D] = []
+    few, handles = len(rows) <= MOST_VERDICTS, []
     dashes = itertools.chain("-", itertools.cycle(DASHES))
     for row, colour, dash in zip(rows, itertools.cycle(COLOURS), dashes, strict=False):
         style = {"color": colour, "ls": dash, "lw": 1.2 if not few else 1.7 if handles else 3.2}
@@ -82,47 +84,45 @@ def figure_of(comparison: Comparison) -> Figure:
         for found in row.differences:
             if found.first_step is not None:
                 _mark(below, "^", found.first_step, 0.0, colour)
-        label = _verdict(row) if few and handles else textwrap.fill(row.label, 36)
-        handles.append(Line2D([], [], label=label if handles else f"{label} (reference)", **style))
-    for axes in (above, below):
-        if axes.dataLim.ymin >= 0 < axes.dataLim.ymax:
-            axes.set_yscale("log", nonpositive="mask")
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
-    above.set_title(textwrap.fill(title(comparison), 90), fontsize=10, parse_math=False)
-    above.set_ylabel(
-        "loss" + ("" if not comparison.has_seeds else "\nthick: median over the seeds")
-    )
-    below.set_ylabel("relative difference\nto the reference")
-    below.set_xlabel(
-        "step   (\N{BLACK UP-POINTING TRIANGLE} first difference,   "
-        "\N{MULTIPLICATION SIGN} goes on above, or is not finite)"
-    )
-    below.xaxis.get_major_locator().set_params(integer=True)
+        label = textwrap.fill(row.label, LABEL_CHARACTERS) + (_verdict(row) if few else "")
+        handles.append(Line2D([], [], label=label, **style))
+    _set_scales(figure)
     if not any(found.largest for row in rows for found in row.differences):
         below.set_yticks([])
         below.text(0.5, 0.5, "no difference", transform=below.transAxes, ha="center")
-    shown = f"{MOST_LABELS} of {len(rows)} rows" if len(rows) > MOST_LABELS else None
+    seeds = max(len(row.entries) for row in rows)
+    above.set(ylabel="loss" + SPREAD[(seeds > 1) + (seeds >= BAND_FROM)])
+    below.set(ylabel="relative difference\nto the reference", xlabel=STEPS)
+    above.set_title(textwrap.fill(title(comparison), 90), fontsize=10, parse_math=False)
     legend = figure.legend(
-        handles=handles[:MOST_LABELS],
-        loc="outside right upper",
-        frameon=False,
+        handles=handles[:MOST_LABELS], loc="outside right upper", frameon=False,
         fontsize=9 if few else 7,
-        title=shown,
-    )
+        title=f"{MOST_LABELS} of {len(rows)} rows" if len(rows) > MOST_LABELS else None,
+    )  # fmt: skip
     for text in legend.get_texts():
         text.set_parse_math(False)
     return figure
 
 
+def _set_scales(figure: Figure) -> None:
+    """Logarithmic where what is drawn allows it, steps in whole numbers."""
+    for axes in figure.axes:
+        if axes.dataLim.ymin >= 0 < axes.dataLim.ymax:
+            axes.set_yscale("log", nonpositive="mask")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.grid(alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+
+
 def _verdict(row: Row) -> str:
-    """The label of a row and its differences, on a few lines."""
-    lines = textwrap.wrap(row.label, 36)
-    if row.entries[1:]:
-        lines.append(f"{len(row.entries)} seeds, ends lower in {ends_lower(row)}")
-    if first_difference(row).startswith("step"):
+    """How a row differs from the reference, for the lines below its label."""
+    lines, seeds = [""], f", {len(row.entries)} seeds" if len(row.entries) > 1 else ""
+    if any(found.first_step is not None for found in row.differences):
         lines += [f"first difference: {first_difference(row)}", "largest relative difference:"]
-    return "\n  ".join([*lines, largest_difference(row)])
+    lines.append(largest_difference(row))
+    if seeds and row.differences:
+        lines.append(f"ends lower in {ends_lower(row)}")
+    return seeds + "\n  ".join(lines)
 
 
 def _below(entry: Entry, rise: float) -> np.ndarray:
@@ -152,14 +152,26 @@ def _draw(axes: Axes, curves: Sequence[Curve], style: dict[str, Any]) -> None:
         steps, (low, median, high) = percentiles(curves)
         axes.plot(steps, median, **style)
         if len(curves) >= BAND_FROM:
-            axes.fill_between(steps, low, high, color=style["color"], alpha=0.2, lw=0)
+            # A logarithmic axis has no 0, where two curves are equal.
+            least = min((v[v > 0].min() for _, v in curves if (v > 0).any()), default=0.0)
+            axes.fill_between(
+                steps,
+                np.maximum(low, least),
+                high,
+                color=style["color"],
+                alpha=0.2,
+                lw=0,
+                where=high >= least,
+            )
+            for curve in curves:  # the axis reaches what the table says
+                axes.update_datalim(np.column_stack(curve))
 
 
 def percentiles(curves: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray]:
     """The steps of all curves, (n,), and the 10th, 50th and 90th percentile at each, (3, n).
 
-    A curve that ends with an infinite value counts as infinite from there on, one that merely ends
-    counts no more.
+    A curve that ends with an infinite value counts as infinite from there on. Where a curve has no
+    value the percentiles are NaN.
     """
     steps = np.unique(np.concatenate([steps for steps, _ in curves]))
     grid = np.full((len(curves), len(steps)), np.nan)
@@ -167,7 +179,8 @@ def percentiles(curves: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray]:
         line[np.searchsorted(steps, of_curve)] = values
         if not np.isfinite(values[-1]):
             line[steps > of_curve[-1]] = np.inf
-    return steps, np.nanpercentile(grid, [10, 50, 90], axis=0)
+    low, high = np.percentile(grid, [10, 90], axis=0, method="nearest")
+    return steps, np.stack([low, np.median(grid, axis=0), high])
 
 
 def _mark(axes: Axes, marker: str, step: int, height: float, colour: Any) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from lab.comparing.labels import printable
 from lab.comparing.numbers import Comparison, compare
 from lab.comparing.selection import Selection, select
 from lab.comparing.table import table, terminal_width
@@ -52,13 +53,15 @@ def print_comparison(comparison: Comparison, selection: Selection, command: Sequ
     """
     print(table(comparison, terminal_width()))
     if failed := selection.failed:
-        print(f"{len(failed)} runs never made a step; {failed[0].folder.name}: {failed[0].error}")
+        name = printable(failed[0].folder.name)
+        print(f"runs that never made a step: {len(failed)}, such as {name}: {failed[0].error}")
     if others := selection.others:
-        total = sum(len(runs) for _, runs in others)
-        print(f"{total} runs of {len(others)} other problems can't be compared with these:")
+        print("runs that can't be compared with these, as their data or their model is another:")
         for settings, runs in others[:MOST_PROBLEMS]:
             filters = [word for pair in settings for word in ("--filter", "=".join(pair))]
-            print(f"  {len(runs)} runs: {shlex.join([*command, *filters])}")
+            print(f"  {len(runs)}: {shlex.join([*command, *filters])}")
+        if others[MOST_PROBLEMS:]:
+            print(f"  and {sum(len(runs) for _, runs in others[MOST_PROBLEMS:])} more")
     sys.stdout.flush()
 
 
@@ -72,11 +75,11 @@ def write_picture(comparison: Comparison, plot: str | None = None) -> None:
     # Matplotlib takes a second to import, for which nobody waits who wants no picture.
     from lab.comparing.picture import draw
 
-    file = Path(plot or comparison.folder / "comparison.png")
+    file = Path(plot or os.path.relpath(comparison.folder / "comparison.png"))
     try:
         draw(comparison, file)
-        print(f"picture: {os.path.relpath(file)}", file=sys.stderr)
+        print(f"plot: {os.path.relpath(file)}", file=sys.stderr)
     except UserError as error:
         if plot:
             raise UserError(f"--plot {error}") from error
-        print(f"warning: no picture: {error}", file=sys.stderr)
+        print(f"warning: no plot: {error}", file=sys.stderr)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lab.comparing.labels import settings
+from lab.comparing.labels import as_typed, settings
 from lab.errors import UserError
 from lab.recording.reading import RecordedRun
 from lab.recording.summary import SUMMARY
@@ -56,23 +56,23 @@ def problem(run: RecordedRun) -> dict[str, Any]:
 
     The seed isn't part of it: runs of several seeds are compared seed by seed.
     """
-
-    def belongs(key: str, value: Any) -> bool:
-        if key in ("data", "model") or key.startswith("data."):
-            return True
-        # The sizes, and whether there is a bias. The layers of a model come from the function.
-        return key.startswith("model.") and isinstance(value, int | float)
-
-    return {key: value for key, value in sorted(run.config.items()) if belongs(key, value)}
+    # Of a model the sizes and whether there is a bias: its layers come from the function.
+    return {
+        key: value
+        for key, value in sorted(run.config.items())
+        if key.partition(".")[0] == "data"
+        or key == "model"
+        or (re.fullmatch(r"model\.\w+", key) and isinstance(value, int | float))
+    }
 
 
 def _telling(wanted: dict[str, Any], problems: list[dict[str, Any]]) -> list[Setting]:
     """The first settings of a problem that together tell it from all others."""
     found, alike = [], problems
-    for key, value in wanted.items():
-        if any(other.get(key) != value for other in alike):
-            found.append((key, _as_typed(value)))
-            alike = [other for other in alike if other.get(key) == value]
+    for key in sorted({key for other in problems for key in other}):
+        if any(other.get(key) != wanted.get(key) for other in alike):
+            found.append((key, as_typed(wanted.get(key))))
+            alike = [other for other in alike if other.get(key) == wanted.get(key)]
     return found
 
 
@@ -97,29 +97,17 @@ def filtered(runs: Sequence[RecordedRun], filters: Sequence[Setting]) -> list[Re
     kept = list(runs)
     for key, text in filters:
         known = [(run, _values(run, key)) for run in kept]
-        kept = [run for run, values in known if _parsed(text) in values]
+        kept = [run for run, values in known if text in (values or ["null"])]
         if not kept:
-            values = sorted({_as_typed(value) for _, values in known for value in values})
+            values = sorted({value for _, values in known for value in values})
             hint = f"{key} is {', '.join(values[:9])}" if values else f"no run has the key {key}"
             raise UserError(f"--filter {key}={text} fits no run; {hint}")
     return kept
 
 
-def _values(run: RecordedRun, key: str) -> list[Any]:
+def _values(run: RecordedRun, key: str) -> list[str]:
     known = run.config | settings(run) | {"status": run.status}
-    return [value for name, value in known.items() if name == key or name.endswith(f".{key}")]
-
-
-def _parsed(text: str) -> Any:
-    """A value as a config holds it: `1.0e-6` and `1e-06` are the same number."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-def _as_typed(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return [as_typed(v) for name, v in known.items() if name == key or name.endswith(f".{key}")]
 
 
 def latest(runs: Sequence[RecordedRun], count: int) -> list[RecordedRun]:

@@ -6,92 +6,74 @@ import shutil
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from lab.comparing.labels import VALUE_ALONE, settings
+from lab.comparing.labels import VALUE_ALONE, as_typed, last_part
 from lab.comparing.numbers import Comparison, Row
 from lab.recording.reading import RecordedRun
 
-RIGHT_ALIGNED = ("last loss", "median of\nlast loss", "accuracy", "steps/s", "ratio of\nlast loss")
 LINE_CHARACTERS = 80  # of running text
+MOST_RUNS = 30  # with a line each below the lines of their rows
+FIRST, LARGEST = "first\ndifference", "largest relative\ndifference"
+OF_A_ROW = ("run", "seeds", "last loss", "its range", "accuracy", FIRST, LARGEST, "ends\nlower")
+OF_A_RUN = ("run", "steps", "last loss", "accuracy", "steps/s", FIRST, LARGEST, "folder")
+OF_A_PAIR = ("run", "steps", "last loss", "accuracy", "ratio", FIRST, LARGEST, "folder")
+OPTIONAL = (LARGEST, "its range", "folder", "steps/s")  # left out of lines that are too long
+RIGHT_ALIGNED = ("last loss", "accuracy", "steps/s", "ratio")
 
 
 def table(comparison: Comparison, width: int | None = None) -> str:
-    """The comparison as lines of text.
+    """The comparison as lines of text, as far as possible of at most `width` characters.
 
-    One line a row; where rows have several seeds, a second table has one line a run. The folders of
-    the runs, its last column, are left out where a line would be longer than `width` characters.
+    One line a row. Where rows have several seeds, its loss and accuracy are medians, and a second
+    table has one line a run, with the ratio of its last loss to that of the reference.
     """
-    rows = comparison.rows
+    rows, has_seeds = comparison.rows, comparison.has_seeds
     lines = textwrap.wrap(title(comparison), LINE_CHARACTERS)
-    if comparison.has_seeds:
-        lines += [*_aligned(_spread(rows)), ""]
+    if has_seeds:
+        lines += [*_aligned(rows, OF_A_ROW, width, OPTIONAL), ""]
         rows = [Row(f"{r.label} seed={e.run.seed}", [e]) for r in rows for e in r.entries]
-    columns = _each_run(rows, "ratio of\nlast loss" if comparison.has_seeds else "steps/s")
-    if width is not None and len(max(_aligned(columns), key=len)) > width:
-        del columns["folder"]
-    lines += _aligned(columns)
+    if has_seeds and len(rows) > MOST_RUNS:
+        lines.append(f"{len(rows)} runs; --csv has a line for each")
+    else:
+        lines += _aligned(rows, OF_A_PAIR if has_seeds else OF_A_RUN, width, OPTIONAL[2:])
     if comparison.tolerance:
         lines.append(f"equal: a relative difference of at most {comparison.tolerance:g}")
-    for row in rows:
-        if error := row.entries[0].run.error:
-            lines.append(f"{row.label}: {error}")
-    return "\n".join(lines)
+    errors = [(row.label, row.entries[0].run.error) for row in rows]
+    return "\n".join(lines + [f"{label}: {error}" for label, error in errors if error])
 
 
 def title(comparison: Comparison) -> str:
-    """What is compared and what is the same for all, in one line."""
-    runs = [entry.run for row in comparison.rows for entry in row.entries]
-    by = ", ".join(key.rpartition(".")[2] for key in comparison.keys)
-    values = {key: {str(settings(run).get(key)) for run in runs} for key in (*VALUE_ALONE, "seed")}
-    values["steps"] = {f"{steps_done(run):,}" for run in runs}
-    same = [f"{key} {value}" for key, (value, *others) in values.items() if not others]
-    return f"Loss curves{by and ' by '}{by}; the same for all: {', '.join(same)}"
+    """What is compared, and what all runs share but those whose label says otherwise."""
+    keys, usual = comparison.keys, comparison.usual
+    by = f" by {', '.join(map(last_part, keys))}" if keys else ""
+    shared = [
+        f"{last_part(key)} {as_typed(usual[key])}"
+        for key in dict.fromkeys((*VALUE_ALONE, "seed", "steps", *keys))
+        if usual.get(key) is not None and key not in keys[:1]  # which every label says
+    ]
+    return f"Loss curves{by}; {', '.join(shared)}, unless a label says otherwise"
 
 
-def _spread(rows: Sequence[Row]) -> dict[str, list[str]]:
-    return {
-        "run": [row.label for row in rows],
-        "seeds": [f"{len(row.entries)}{_unfinished(row)}" for row in rows],
-        "median of\nlast loss": [f"{np.median(row.last_losses):.4g}" for row in rows],
-        "range": [f"{row.last_losses.min():.2g} to {row.last_losses.max():.2g}" for row in rows],
-        "accuracy": [_accuracy(row) for row in rows],
-        "first\ndifference": [first_difference(row) for row in rows],
-        "ends\nlower": [ends_lower(row) for row in rows],
-    }
-
-
-def _each_run(rows: Sequence[Row], extra: str) -> dict[str, list[str]]:
-    """The columns for rows of one run; `extra` is the name of one of them."""
-    runs = [row.entries[0].run for row in rows]
-    if extra == "steps/s":
-        numbers = [f"{run.steps_per_second:,.0f}" if run.steps_per_second else "-" for run in runs]
-    else:
-        numbers = [f"{row.differences[0].ratio:.4g}" if row.differences else "-" for row in rows]
-    return {
-        "run": [row.label for row in rows],
-        "steps": [f"{steps_done(row.entries[0].run):,}{_unfinished(row)}" for row in rows],
-        "last loss": [f"{run.losses[-1]:.5g}" for run in runs],
-        "accuracy": [_accuracy(row) for row in rows],
-        extra: numbers,
-        "first\ndifference": [first_difference(row) for row in rows],
-        "largest relative\ndifference": [largest_difference(row) for row in rows],
-        "folder": [row.entries[0].name for row in rows],
-    }
-
-
-def _aligned(columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """Lines of text; a column that says nothing but `-` is left out."""
-    cells = []
-    for title, column in columns.items():
-        head = ("\n" + title).split("\n")[-2:]
-        size = max(map(len, (*head, *column)))
-        pad = str.rjust if title in RIGHT_ALIGNED else str.ljust
-        if set(column) != {"-"}:
-            cells.append([pad(cell, size) for cell in (*head, "-" * size, *column)])
-    return ["  ".join(line).rstrip() for line in zip(*cells, strict=True)]
+def _aligned(
+    rows: Sequence[Row], columns: Sequence[str], width: int | None, optional: Sequence[str]
+) -> list[str]:
+    """Lines of text, without columns of which all cells are `-`, and optional ones too wide."""
+    table = []
+    for name in columns:
+        cells = [CELLS[name](row) for row in rows]
+        head = f"\n{name}".split("\n")[-2:]
+        size = max(map(len, (*head, *cells)))
+        pad = str.rjust if name in RIGHT_ALIGNED else str.ljust
+        if set(cells) != {"-"}:
+            table.append([pad(cell, size) for cell in (*head, "-" * size, *cells)])
+    lines = ["  ".join(line).rstrip() for line in zip(*table, strict=True)]
+    if width is not None and optional and len(max(lines, key=len)) > width:
+        columns = [name for name in columns if name != optional[0]]
+        return _aligned(rows, columns, width, optional[1:])
+    return lines
 
 
 def steps_done(run: RecordedRun) -> int:
@@ -110,10 +92,19 @@ def _unfinished(row: Row) -> str:
     return "".join(f" {word}" if alone else f", {n} {word}" for word, n in counts.items())
 
 
+def _range(row: Row) -> str:
+    losses = row.last_losses
+    return f"{losses.min():.2g} to {losses.max():.2g}" if len(losses) > 1 else "-"
+
+
 def _accuracy(row: Row) -> str:
-    """The median over the seeds."""
     shares = [e.run.test_accuracy for e in row.entries if e.run.test_accuracy is not None]
     return f"{np.median(shares):.1%}" if shares else "-"
+
+
+def _speed(row: Row) -> str:
+    speed = row.entries[0].run.steps_per_second
+    return "-" if speed is None else f"{speed:,.0f}"
 
 
 def first_difference(row: Row) -> str:
@@ -142,6 +133,22 @@ def ends_lower(row: Row) -> str:
     """In how many pairs of the same seed a row's last loss is below that of the reference."""
     pairs = row.differences
     return f"{sum(found.lower for found in pairs)} of {len(pairs)}" if pairs else "-"
+
+
+CELLS: dict[str, Callable[[Row], str]] = {
+    "run": lambda row: row.label,
+    "seeds": lambda row: f"{len(row.entries)}{_unfinished(row)}",
+    "steps": lambda row: f"{steps_done(row.entries[0].run)}{_unfinished(row)}",
+    "last loss": lambda row: f"{np.median(row.last_losses):.5g}",
+    "its range": _range,
+    "accuracy": _accuracy,
+    "steps/s": _speed,
+    "ratio": lambda row: f"{row.differences[0].ratio:.4g}" if row.differences else "-",
+    FIRST: first_difference,
+    LARGEST: largest_difference,
+    "ends\nlower": ends_lower,
+    "folder": lambda row: row.entries[0].name,
+}
 
 
 def percent(relative: float) -> str:
