@@ -26,18 +26,13 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from lab.checking.check import Finding, Verdict, attempt, check_function
+from lab.checking.check import attempt, check_function
 from lab.checking.targets import find_functions, functions_in, module_names
 from lab.checking.users_code import Crash
-from lab.course.exercises import (
-    Exercise,
-    find_exercises,
-    grade,
-    print_hint,
-    print_overview,
-    report,
-    watch,
-)
+from lab.checking.verdict import Finding, Verdict
+from lab.course.exercise import Exercise, find_exercises
+from lab.course.grading import grade
+from lab.course.session import print_hint, print_overview, report, watch
 from lab.devices import pick_device
 from lab.errors import UserError, errors_as_messages, user_traceback
 from lab.jsonable import jsonable
@@ -98,7 +93,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N or auto")
     parser.add_argument("--seed", type=_seed, default=0, help="of the random inputs (default 0)")
     parser.add_argument(
-        "--eps", type=_positive, default=1e-6, help="step of the quotients (default 1e-6)"
+        "--eps", type=_positive, default=1e-6, help="finite-difference step (default 1e-6)"
     )
     parser.add_argument(
         "--atol", type=_positive, default=1e-4, help="allowed difference (default 1e-4)"
@@ -159,7 +154,7 @@ def _print_json(verdicts: Iterable[Verdict]) -> list[Verdict]:
 
 
 def _print_reports(verdicts: Iterator[Verdict]) -> list[Verdict]:
-    shown = []
+    shown: list[Verdict] = []
     for verdict in verdicts:
         print(("\n" if shown else "") + verdict.report())
         shown.append(verdict)

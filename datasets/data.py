@@ -33,6 +33,4 @@ class Data(NamedTuple):
                 return None
             return tensor.to(device, dtype if tensor.is_floating_point() else tensor.dtype)
 
-        return Data(
-            moved(self.x), moved(self.y), self.loss, moved(self.x_test), moved(self.y_test)
-        )
+        return Data(moved(self.x), moved(self.y), self.loss, moved(self.x_test), moved(self.y_test))

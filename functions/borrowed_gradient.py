@@ -59,7 +59,7 @@ class BorrowedGradient(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_output: torch.Tensor) -> tuple[None, None, torch.Tensor]:
         (input,) = ctx.saved_tensors
-        _, backward_of_stand_in = torch.func.vjp(ctx.stand_in, input)
+        backward_of_stand_in = torch.func.vjp(ctx.stand_in, input)[1]
         return None, None, *backward_of_stand_in(grad_output)
 
     @staticmethod

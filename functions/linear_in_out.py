@@ -19,7 +19,7 @@ class LinearFunctionInOut(torch.autograd.Function):
         bias: (out_features,), or None, or left out.
 
     Returns:
-        (*, out_features), the dtype of input; under autocast, autocast's.
+        (*, out_features), the dtype of input.
 
     Saved: `input` and `weight`, each for the gradient of the other. Both exist already; nothing is
     copied. Only the gradients that `ctx.needs_input_grad` asks for are computed. The products are
@@ -44,6 +44,7 @@ class LinearFunctionInOut(torch.autograd.Function):
     def forward(
         ctx, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None
     ) -> torch.Tensor:
+        """Compute the output. `ctx` carries what backward needs from this call to that one."""
         ctx.save_for_backward(input, weight)
         output = input.matmul(weight)
         if bias is not None:
@@ -52,15 +53,18 @@ class LinearFunctionInOut(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad_output: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """Multiply `grad_output` (dL/dy, of the output's shape) by the derivative for each input.
+
+        `ctx` holds what forward saved. Returns one gradient an input, None where none is needed.
+        """
         input, weight = ctx.saved_tensors
         # A call without bias has two entries here, one with bias three.
         needs_input, needs_weight, *needs_bias = ctx.needs_input_grad
         grad_input = grad_weight = grad_bias = None
-        # Under autocast grad_output is bfloat16 beside float32 operands; else `to` does nothing.
         if needs_input:
-            grad_input = grad_output.matmul(weight.to(grad_output.dtype).t())
+            grad_input = grad_output.matmul(weight.t())
         if needs_weight:
-            rows = input.reshape(-1, input.shape[-1]).to(grad_output.dtype)
+            rows = input.reshape(-1, input.shape[-1])
             grad_weight = rows.t().mm(grad_output.reshape(-1, grad_output.shape[-1]))
         if any(needs_bias):
             grad_bias = grad_output.reshape(-1, grad_output.shape[-1]).sum(0)

@@ -1,8 +1,8 @@
 """MyReLU: forward max(x, 0); derivative 1 where x > 0, 0 where x < 0, and at exactly 0 a choice.
 
 There backward passes the gradient on, as PyTorch's official example and `clamp(min=0)` do.
-`torch.relu` stops it there, so a network trained through one parts, after enough steps, from the
-same network trained through the other.
+`torch.relu` stops it there, so two networks that differ in this alone have different loss curves
+after enough steps.
 """
 
 from __future__ import annotations
@@ -43,16 +43,19 @@ class MyReLU(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, input: torch.Tensor) -> torch.Tensor:
+        """Compute the output. `ctx` carries what backward needs from this call to that one."""
         ctx.save_for_backward(input)
         return input.clamp(min=0)
 
     @staticmethod
     def backward(ctx, grad_output: torch.Tensor) -> torch.Tensor:
+        """Return dL/dinput. `ctx` holds what forward saved.
+
+        `grad_output` is dL/doutput, the gradient of the loss with respect to the output, of the
+        output's shape.
+        """
         (input,) = ctx.saved_tensors
-        # The mask is a factor, 1 or 0, made as numbers at once: on (64, 100) twice, on (512, 1024)
-        # twenty times as fast as masked_fill or where, which branch on each element.
-        mask = torch.ge(input.detach(), 0, out=torch.empty_like(grad_output))
-        return mask.mul_(grad_output)
+        return grad_output * (input >= 0)
 
     @staticmethod
     def sample_inputs() -> list[tuple]:

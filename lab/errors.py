@@ -83,7 +83,7 @@ def one_line(error: BaseException) -> str:
 
 def _unwritten(error: BaseException) -> str:
     """Which method still raises NotImplementedError; an empty text for any other error."""
-    users = [frame for frame in _frames(error) if _is_users(_file(frame))]
+    users = [frame for frame in _frames(error) if is_users_file(_file(frame))]
     if type(error) is not NotImplementedError or str(error) or not users:
         return ""
     method = users[-1].tb_frame.f_code.co_name
@@ -98,7 +98,7 @@ def user_traceback(error: BaseException) -> str:
     the lab remains, such as `loss.backward()`.
     """
     frames = list(_frames(error))
-    users = [frame for frame in frames if _is_users(_file(frame))]
+    users = [frame for frame in frames if is_users_file(_file(frame))]
     ours = [frame for frame in frames if _is_in(_file(frame), OURS)]
     first, limit = next(iter(frames), None), None
     if users or _is_users_syntax(error):
@@ -110,7 +110,7 @@ def user_traceback(error: BaseException) -> str:
 
 def users_lines(error: BaseException) -> str:
     """The same traceback; "" for an error that did not pass through the user's code."""
-    passed = any(_is_users(_file(frame)) for frame in _frames(error))
+    passed = any(is_users_file(_file(frame)) for frame in _frames(error))
     return user_traceback(error) if passed or _is_users_syntax(error) else ""
 
 
@@ -127,10 +127,11 @@ def _file(frame: TracebackType) -> str:
 
 def _is_users_syntax(error: BaseException) -> bool:
     """Whether the user's file has a syntax error: it never ran, so no frame shows it."""
-    return isinstance(error, SyntaxError) and _is_users(error.filename or "")
+    return isinstance(error, SyntaxError) and is_users_file(error.filename or "")
 
 
-def _is_users(filename: str) -> bool:
+def is_users_file(filename: str) -> bool:
+    """Whether a user wrote this file: it is neither the lab's nor an installed package's."""
     return Path(filename).is_file() and not _is_in(filename, OURS + INSTALLED)
 
 

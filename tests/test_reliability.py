@@ -399,12 +399,12 @@ def contents(folder: Path) -> dict[Path, bytes]:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["hydra.run.dir=run"], "run: holds a run already"),
-        (["resume=run"], "resume=run: the run has done 20 steps; ask for more"),
-        (["resume=run", "steps=40", "optimizer.lr=1"], "the run in run has optimizer.lr=1e-06"),
-        (["resume=run", "steps=40", "function=relu"], "the run in run has function=myrelu"),
-        (["resume=nowhere"], "resume=nowhere: no checkpoint.pt in it"),
-        (["-m", "resume=run", "steps=30,40"], "resume=run: goes on with one run; a sweep"),
+        (["hydra.run.dir=run"], "run already holds a run"),
+        (["resume=run"], "the run has done 20 steps; ask for more"),
+        (["resume=run", "steps=40", "optimizer.lr=1"], "run has optimizer.lr=1e-06"),
+        (["resume=run", "steps=40", "function=relu"], "run has function=myrelu"),
+        (["resume=nowhere"], "nowhere is not possible: there is no run in it"),
+        (["-m", "resume=run", "steps=30,40"], "resume=run is not possible in a sweep"),
     ],
 )
 def test_what_is_refused_leaves_the_old_run_untouched(finished, arguments, says):
@@ -421,12 +421,12 @@ def test_what_is_refused_leaves_the_old_run_untouched(finished, arguments, says)
     ("damage", "says"),
     [
         (lambda run: (run / "curve.csv").unlink(), "curve.csv is missing"),
-        (lambda run: cut(run / "curve.csv", 100), "curve.csv is not as the run left it"),
+        (lambda run: cut(run / "curve.csv", 100), "curve.csv has changed"),
         (lambda run: cut(run / "checkpoint.pt", 1000), "checkpoint.pt is damaged"),
-        (lambda run: (run / "summary.json").write_text("{}"), "summary.json is no summary"),
+        (lambda run: (run / "summary.json").write_text("{}"), "summary.json is not the summary"),
     ],
 )
-def test_a_damaged_run_is_not_gone_on_with(finished, tmp_path, damage, says):
+def test_a_damaged_run_is_not_resumed(finished, tmp_path, damage, says):
     shutil.copytree(finished, tmp_path / "run")
     damage(tmp_path / "run")
     before = contents(tmp_path / "run")
@@ -468,7 +468,7 @@ def test_of_runs_pointed_at_one_folder_one_gets_it(tmp_path):
         said = [run.err for run in runs]
     assert sorted(codes) == [0, 2, 2, 2, 2, 2]
     for code, err in zip(codes, said, strict=True):
-        assert code == 0 or "holds a run already" in err or "another process is writing" in err
+        assert code == 0 or "already holds a run" in err or "another process is writing" in err
     assert len(recorded(tmp_path / "one").losses) == 200
 
 

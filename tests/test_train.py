@@ -16,8 +16,8 @@ from conftest import HOME, command, composed, config_of
 from omegaconf import OmegaConf
 
 from benchmarks import plain
-from tests.typed import typed
 from lab.recording.checkpoint import load_checkpoint
+from tests.typed import typed
 
 OPTIMIZERS = sorted(path.stem for path in (HOME / "conf/optimizer").glob("*.yaml"))
 # Those of the network itself; the others come with the lessons and may fail on purpose.

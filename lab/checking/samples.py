@@ -6,7 +6,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 
@@ -57,7 +57,7 @@ class Case:
     def apply(self, *args: Any) -> Any:
         """Apply the Function; to copies, if it declares that it works in place (`mark_dirty`)."""
         if _works_in_place(self.target):
-            args = [arg.clone() if isinstance(arg, torch.Tensor) else arg for arg in args]
+            args = tuple(arg.clone() if isinstance(arg, torch.Tensor) else arg for arg in args)
         return _apply(self.target)(*args)
 
     def outputs(self, *args: Any) -> list[torch.Tensor]:
@@ -72,18 +72,24 @@ def is_float(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
+def is_function_class(target: Any) -> TypeGuard[type[torch.autograd.Function]]:
+    """Whether it is a subclass of `torch.autograd.Function`, not a callable that applies one."""
+    return inspect.isclass(target) and issubclass(target, torch.autograd.Function)
+
+
 def _apply(target: Any) -> Callable:
-    return target.apply if inspect.isclass(target) else target
+    return target.apply if is_function_class(target) else target
 
 
 def _works_in_place(target: Any) -> bool:
     methods = (getattr(target, name, None) for name in ("forward", "setup_context"))
-    return any("mark_dirty" in m.__code__.co_names for m in methods if hasattr(m, "__code__"))
+    codes = [method.__code__ for method in methods if inspect.isfunction(method)]
+    return any("mark_dirty" in code.co_names for code in codes)
 
 
 def parameters_of(target: Any) -> list[inspect.Parameter]:
     """What forward takes from its caller: its parameters without ctx."""
-    if not inspect.isclass(target):
+    if not is_function_class(target):
         return list(inspect.signature(target).parameters.values())
     parameters = list(inspect.signature(target.forward).parameters.values())
     return parameters if has_setup_context(target) else parameters[1:]
@@ -123,7 +129,7 @@ def declared_inputs(method: Callable, name: str, device: str) -> list[tuple]:
 
 
 def _in_float64(args: Sequence, device: str) -> tuple:
-    """Detached copies: in float32 a difference quotient with a step of 1e-6 is mostly rounding."""
+    """Detached copies: in float32 a numerical gradient with a step of 1e-6 is mostly rounding."""
     return tuple(
         arg.detach().to(device, torch.float64 if arg.is_floating_point() else arg.dtype, copy=True)
         if isinstance(arg, torch.Tensor)
@@ -207,15 +213,16 @@ def _finite_outputs(target: Any, args: tuple, crashes: list[Crash]) -> list[torc
 
 
 def _fill(parameters: list[inspect.Parameter], domain: Callable, shapes: tuple) -> list:
-    args, shapes = [], itertools.chain(shapes, itertools.repeat(shapes[-1]))
+    args: list[Any] = []
+    following = itertools.chain(shapes, itertools.repeat(shapes[-1]))
     for parameter in parameters:
         annotation = getattr(parameter.annotation, "__name__", str(parameter.annotation))
         if annotation in _NUMBERS:
             args.append(_NUMBERS[annotation])
         elif parameter.kind is parameter.VAR_POSITIONAL:
-            args += [domain(next(shapes)), domain(next(shapes))]
+            args += [domain(next(following)), domain(next(following))]
         elif parameter.kind is not parameter.VAR_KEYWORD:
-            shape = next(shapes)
+            shape = next(following)
             args.append(domain(shape[-1:] if parameter.name == "bias" else shape))
     return args
 

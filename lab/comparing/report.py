@@ -18,11 +18,8 @@ from lab.recording.reading import RecordedRun, Skipped, notes, read_runs
 MOST_PROBLEMS = 5
 
 
-def end_of_sweep(folder: Path, look_at: str = "") -> tuple[list[RecordedRun], list[Skipped]]:
+def end_of_sweep(folder: Path) -> tuple[list[RecordedRun], list[Skipped]]:
     """Print how the runs of a sweep compare, and write `comparison.png` in its folder.
-
-    Args:
-        look_at: what to look at in table and picture; printed last.
 
     Returns:
         The runs that were read, failed ones too, and the paths that were skipped.
@@ -40,8 +37,6 @@ def end_of_sweep(folder: Path, look_at: str = "") -> tuple[list[RecordedRun], li
         comparison = compare(selection.runs)
         print_comparison(comparison, selection, ["python", "compare.py", os.path.relpath(folder)])
         write_picture(comparison)
-    if look_at:
-        print(look_at)
     return runs, skipped
 
 

@@ -1,8 +1,12 @@
-"""What Hydra refuses to compose, in words that help."""
+"""Around Hydra's main: errors as messages, and what Hydra refuses in words that help."""
 
 from __future__ import annotations
 
+import gc
+import logging
+import os
 import re
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +15,24 @@ from hydra.errors import HydraException, OverrideParseException
 from omegaconf.errors import OmegaConfBaseException
 
 from lab.composing.rules import GROUPS, no_such_choice, no_such_key
-from lab.errors import UserError
+from lab.errors import UserError, errors_as_messages
+
+
+@contextmanager
+def command_line() -> Iterator[None]:
+    """Run Hydra's main so that whatever stops it is one message and an exit code."""
+    os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # else Hydra prints a traceback of its own
+    logging.raiseExceptions = False  # a full disk is one message, not one more for train.log
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    # All is imported, and it stays: the garbage collector need not look through it (lab/start.py).
+    gc.freeze()
+    gc.enable()
+    sys.path.append(os.getcwd())  # a Function may lie in the folder that the user stands in
+    try:
+        with errors_as_messages(), explaining_hydra():
+            yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to interrupt
 
 
 @contextmanager

@@ -22,13 +22,12 @@ from lab.composing.names import quoted, typed_overrides
 from lab.composing.resume import resumed
 from lab.composing.rules import validated
 from lab.config import Config
-from lab.errors import UserError, errors_as_messages, message_of, one_line, user_traceback
+from lab.errors import UserError, errors_as_messages, one_line, user_traceback
 from lab.recording.folder import record_failure
-from lab.recording.run import Run
+from lab.recording.run import Run, file_log
 from lab.recording.summary import SUMMARY, Summary
 
 log = logging.getLogger(__name__)
-file_log = logging.getLogger("lab.file_only")  # in train.log, not on the screen
 
 Train = Callable[[Config, Path], Run]
 
@@ -60,18 +59,16 @@ def run_job(train: Train, cfg: DictConfig) -> float:
 
 
 def _alone(train: Train, cfg: DictConfig, folder: Path, run_path: Path) -> Run:
-    with errors_as_messages():  # before Hydra adds lines of its own to an error
-        try:
+    is_new = not (folder / SUMMARY).exists()
+    try:
+        with errors_as_messages():  # before Hydra adds lines of its own to an error
             run = _start(train, cfg, folder)
-            log.info(run.summary.outcome())
-        except BaseException as error:
-            with suppress(OSError):  # it holds a run, or files of somebody else
-                folder.rmdir()
-            if (folder / SUMMARY).exists():
-                file_log.error(message_of(error)[0].rstrip())
-                log.info("run: %s", run_path.as_posix())
-            raise
-    log.info("run: %s", run_path.as_posix())
+        log.info(run.summary.outcome())
+    finally:
+        with suppress(OSError):  # it holds a run, or files of somebody else
+            folder.rmdir()
+        if is_new and (folder / SUMMARY).exists():
+            log.info("run: %s", run_path.as_posix())
     if run.signal is None:
         log.info("view with: tensorboard --logdir %s", shlex.quote(run_path.parent.as_posix()))
     else:
@@ -86,9 +83,8 @@ def _in_sweep(train: Train, cfg: DictConfig, folder: Path, run_path: Path) -> Ru
         run = _start(train, cfg, folder)
     except Exception as error:
         log.error("%s: %s", run_path.as_posix(), one_line(error))
-        if not isinstance(error, UserError):
-            file_log.error(user_traceback(error))
         if not (folder / SUMMARY).exists():
+            file_log.error(user_traceback(error))
             keys: Any = OmegaConf.to_container(cfg)
             choices = HydraConfig.get().runtime.choices
             record_failure(folder, Summary.of_keys(keys, choices, typed_overrides()), error)
@@ -106,7 +102,7 @@ def _start(train: Train, cfg: DictConfig, folder: Path) -> Run:
     if hydra_cfg.mode == RunMode.MULTIRUN and config.progress is None:
         config = dataclasses.replace(config, progress=False)
     if config.resume:
-        if not folder.samefile(config.resume):
+        if not folder.samefile(Path(hydra_cfg.runtime.cwd, config.resume)):
             raise UserError(
                 f"hydra.run.dir={folder} is not possible with resume={config.resume}: a resumed "
                 "run stays in its folder"

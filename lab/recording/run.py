@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from lab.config import Config
 from lab.devices import pick_device
-from lab.errors import UserError, is_interruption, one_line
+from lab.errors import UserError, is_interruption, one_line, user_traceback
 from lab.files import locked
 from lab.parts import Optimizer
 from lab.recording.checkpoint import load_checkpoint, restore, save_checkpoint
@@ -43,6 +43,7 @@ from lab.recording.points import Scalar, Unread
 from lab.recording.summary import Summary
 
 log = logging.getLogger(__name__)
+file_log = logging.getLogger("lab.file_only")  # in train.log, not on the screen
 
 BAR_SECONDS = 0.25  # between two redraws
 
@@ -96,6 +97,7 @@ class Run:
             if self.config.resume is None:
                 make_folder(self.folder)
                 closing.enter_context(locked(self.folder))
+                make_folder(self.folder)  # a run may have begun before the lock, and ended
             else:
                 closing.enter_context(locked(self.folder))
                 points = self._resume()
@@ -295,6 +297,12 @@ class Run:
                 self.summary.error = None if error is None else one_line(error)
                 self._show(self.summary.final_loss)
                 self._bar.close()
+                if error is not None:
+                    file_log.error(
+                        self.summary.error
+                        if isinstance(error, UserError)
+                        else user_traceback(error)
+                    )
                 self.summary.write(self.folder)
 
     def _status(self, error: BaseException | None) -> str:

@@ -5,7 +5,9 @@ import textwrap
 
 import pytest
 
-from lab.course.exercises import Exercise, every_exercise, find_exercises, grade, report
+from lab.course.exercise import Exercise, every_exercise, find_exercises
+from lab.course.grading import grade
+from lab.course.session import report
 
 COURSE = {exercise.name: exercise for exercise in every_exercise()}
 PLACE = re.compile(r" *raise NotImplementedError .*\n")
@@ -26,9 +28,9 @@ def answered(name, folder, *bodies) -> Exercise:
 @pytest.mark.parametrize("name", COURSE)
 def test_as_shipped_it_is_not_begun(name):
     verdict = grade(COURSE[name])
-    assert (verdict.verdict, verdict.as_declared) == ("not begun", False)
+    assert (verdict.verdict, verdict.as_declared) == ("not started", False)
     text = report(COURSE[name], verdict)
-    assert text.startswith(f"Exercise {COURSE[name].number}, {name}: not begun\n")
+    assert text.startswith(f"Exercise {COURSE[name].number}, {name}: not started\n")
     assert COURSE[name].file.name in text
 
 
@@ -156,7 +158,7 @@ WRONG = [
         db = grad_output.sum(0) if len(ctx.needs_input_grad) == 3 else None
         return grad_output @ weight, grad_output.t() @ x, db
         """,
-        "for nobody. Return None there",
+        "which nobody uses. Return None there",
     ),
     (
         "linear",
@@ -287,8 +289,8 @@ WRONG_IN_PLACE = [
         BY_SIGN,
         "other numbers. If it is meant to work in place, say so: ctx.mark_dirty(x)",
     ),
-    (IN_PLACE.replace("mul_", "mul"), BY_SIGN, "forward computes other numbers"),
-    (IN_A_NEW_TENSOR, BY_SIGN, "It is to write them into the one that it was handed"),
+    (IN_PLACE.replace("mul_", "mul"), BY_SIGN, "forward no longer computes the formula"),
+    (IN_A_NEW_TENSOR, BY_SIGN, "asks you to write them into x"),
     ("ctx.mark_dirty(x)" + IN_A_NEW_TENSOR, BY_SIGN, "must all be outputs of the Function"),
     (IN_PLACE, "return grad_output", "moves only a tenth as fast as x"),
     (IN_PLACE, BY_SIGN.replace("0.1", "0.0"), "the backward of a plain ReLU"),
@@ -387,7 +389,7 @@ def test_once_differentiable_is_right_where_no_second_derivative_is_asked_for(tm
     assert grade(refusing("numpy_sort", numpy)).as_declared
     silu = "return grad_output * (ctx.s + x * ctx.s * (1 - ctx.s))"
     exercise = refusing("second_derivative", silu)
-    assert "which is asked for here, is refused" in grade(exercise).findings[0].text
+    assert "asks for the second too, and it is refused" in grade(exercise).findings[0].text
 
 
 # ---- What a learner, or a student, may do to the file -------------------------------------------
@@ -404,11 +406,11 @@ def edited(folder, old, new):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("return x**2", "return 2 * x", "forward computes other numbers than the formula"),
+        ("return x**2", "return 2 * x", "forward no longer computes the formula"),
         ("return x**2", "return x**2, x", "takes 2 positional arguments but 3 were given"),
         ("return x**2", "return x.float() ** 2", "computes in float32"),
-        ("return x**2", "x**2", "forward returns no tensor. Is its return missing?"),
-        ("class Square(", "class Cube(", "no torch.autograd.Function of the name Square"),
+        ("return x**2", "x**2", "forward returns no tensor"),
+        ("class Square(", "class Cube(", "no torch.autograd.Function named Square"),
         ("    @staticmethod\n    def backward", "    def backward", "backward is not static"),
         (
             "    @staticmethod\n    def forward",

@@ -9,7 +9,7 @@ import torch
 from conftest import command
 
 import exercises
-from lab.course.exercises import every_exercise
+from lab.course.exercise import every_exercise
 from lab.recording.reading import read_run
 
 TRAINS = {exercise.name: exercise.stem for exercise in every_exercise() if exercise.trains}

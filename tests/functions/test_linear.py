@@ -96,23 +96,6 @@ def test_gradcheck_at_the_official_sizes(ours, theirs, transposed, device):
     assert torch.autograd.gradcheck(ours, (x, weight), eps=1e-6, atol=1e-4)
 
 
-@pytest.mark.parametrize(("ours", "theirs", "transposed"), LAYOUTS)
-def test_autocast(ours, theirs, transposed, device):
-    torch.manual_seed(0)
-    x = torch.randn(5, 4, 3, device=device, requires_grad=True)
-    weight, bias = parameters(3, 2, transposed, device=device)
-    results = []
-    for function in (ours, theirs):
-        with torch.autocast(device, dtype=torch.bfloat16):
-            y = function(x, weight, bias)
-        assert y.dtype == torch.bfloat16
-        results.append((y, *torch.autograd.grad(y.float().sin().sum(), (x, weight, bias))))
-    for mine, reference in zip(*results, strict=True):
-        assert mine.dtype == reference.dtype
-        # 2 % of bfloat16's 8 bits: adding the bias is rounded once more than in addmm.
-        torch.testing.assert_close(mine, reference, rtol=2e-2, atol=2e-2)
-
-
 def test_memory_is_flat_over_1000_steps():
     x = torch.randn(128, 64)
     weight, bias = parameters(64, 128, False)

@@ -5,7 +5,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from functions import BlackBox, LinearFunction, MyReLU, NumpySoftplus, SignSTE, SumSqrt, mistakes
-from lab.checking import check as gradients
+from lab.checking import check
 from lab.checking.check import check_function
 
 Function = torch.autograd.Function
@@ -255,7 +255,7 @@ def test_the_worst_element_is_named_with_both_numbers():
     samples = staticmethod(lambda: [(torch.tensor([[1.0, 5.0], [2.0, 3.0]]),)])
     learner = square(lambda ctx, g: -2 * x_of(ctx) * g, sample_inputs=samples)
     (finding,) = check_function(learner).findings
-    assert "at x[0, 1] = 5 backward says -10, the difference quotient 10." in finding.text
+    assert "at x[0, 1] = 5 backward says -10, the numerical gradient 10." in finding.text
     assert "4 of its 4 elements" in finding.text
 
 
@@ -375,7 +375,7 @@ def test_second_derivative_wrong_refused_or_raising():
 
     wrong = check_function(square(through_numpy))
     assert (wrong.verdict, wrong.kinds) == ("wrong", ["second derivative"])
-    assert "a second backward says 0, the difference quotient of the first 2." in (
+    assert "a second backward says 0, the numerical gradient of the first 2." in (
         wrong.findings[0].text
     )
     refused = check_function(square(once_differentiable(through_numpy)))
@@ -425,7 +425,7 @@ def test_a_surrogate_is_told_as_one_and_how_far_it_is():
         True,
     )
     assert verdict.largest_error == pytest.approx(1)
-    assert "backward says 1, the difference quotient 0" in verdict.notes[0]
+    assert "backward says 1, the numerical gradient 0" in verdict.notes[0]
 
 
 def test_a_surrogate_must_be_the_derivative_that_it_declares():
@@ -575,7 +575,7 @@ def test_a_crash_shows_the_users_line_and_none_of_ours():
 
 
 def test_a_fault_of_the_check_itself_is_not_blamed_on_the_function(monkeypatch):
-    monkeypatch.setattr(gradients, "_not_deterministic", lambda case: 1 / 0)
+    monkeypatch.setattr(check, "not_deterministic", lambda case: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         check_function(MyReLU)
 

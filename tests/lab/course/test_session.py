@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 import check
-from lab.course import exercises
-from lab.course.exercises import every_exercise, find_exercises, watch
+from lab.course import exercise as exercise_module
+from lab.course import session
+from lab.course.exercise import every_exercise, find_exercises
+from lab.course.session import watch
 from lab.errors import UserError
 
 HOME = Path(__file__).parents[3]
@@ -26,7 +28,7 @@ COUNT = len(every_exercise())
 def course(tmp_path, monkeypatch):
     """A learner's copy of exercises/, and the folder stood in."""
     shutil.copytree(HOME / "exercises", tmp_path / "exercises")
-    monkeypatch.setattr(exercises, "FOLDER", tmp_path / "exercises")
+    monkeypatch.setattr(exercise_module, "FOLDER", tmp_path / "exercises")
     monkeypatch.chdir(tmp_path)
     return tmp_path / "exercises"
 
@@ -72,7 +74,7 @@ def test_names_of_all_and_of_none():
 def test_the_list_of_a_beginner(course, capsys):
     assert check.main(["exercises"]) == 1
     out = capsys.readouterr().out
-    assert out.count("not begun") == COUNT
+    assert out.count("not started") == COUNT
     assert f"[{'.' * COUNT}] 0 of {COUNT} solved" in out
     assert out.endswith(
         "Next:      exercises/e01_square.py\nCheck it:  python check.py exercises.square\n"
@@ -146,31 +148,31 @@ def test_watch_checks_at_each_change_and_goes_on(course, capsys):
     verdicts = watch(find_exercises("exercises"), editor())
     titles = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Exercise ")]
     assert titles == [
-        "Exercise 1, square: not begun",
+        "Exercise 1, square: not started",
         "Exercise 1, square: wrong (same slope everywhere)",
         "Exercise 1, square: solved",
-        "Exercise 2, product: not begun",
+        "Exercise 2, product: not started",
         "Exercise 2, product: solved",
-        "Exercise 3, relu: not begun",
+        "Exercise 3, relu: not started",
     ]
     assert [verdict.as_declared for verdict in verdicts] == [True, True, False]
 
 
 def test_a_fault_in_the_check_does_not_end_the_watch(course, capsys, monkeypatch):
-    failing, whole = [True], exercises.grade
+    failing, whole = [True], session.grade
 
     def grade(exercise, **how):
         return 1 / 0 if failing.pop() else whole(exercise, **how)
 
-    monkeypatch.setattr(exercises, "grade", grade)
-    (square,) = exercises.find_exercises("exercises.square")
+    monkeypatch.setattr(session, "grade", grade)
+    (square,) = find_exercises("exercises.square")
 
     def changes():
         failing.append(False)
         square.file.write_text(wrong(course))
         yield
 
-    (verdict,) = exercises.watch([square], changes())
+    (verdict,) = session.watch([square], changes())
     assert verdict.verdict == "wrong"
     out = capsys.readouterr().out
     assert out.startswith("Exercise 1, square: cannot run (check failed)\n")
@@ -214,7 +216,7 @@ def test_watch_as_typed_from_the_first_save_to_ctrl_c(tmp_path):
             until("-- waiting for")
             solve(tmp_path / "exercises", "e01_square")
             until("Exercise 1, square: solved")
-            until("Exercise 2, product: not begun")
+            until("Exercise 2, product: not started")
             until("-- waiting for")
             learner.send_signal(signal.SIGINT)
             assert learner.wait() == 130
@@ -249,7 +251,7 @@ def test_json_for_files_that_lie_elsewhere(course, tmp_path):
     assert verdict["findings"][0]["kind"] == "same slope everywhere"
     assert printed == "hello\n"
     code, verdict, _ = graded(carol / "e01_square.py")
-    assert (code, verdict["verdict"]) == (1, "not begun")
+    assert (code, verdict["verdict"]) == (1, "not started")
     code, verdict, _ = graded(dave / "e01_square.py")
     assert (code, verdict["verdict"]) == (1, "cannot run")
     assert "never closed" in verdict["findings"][0]["text"]
@@ -261,4 +263,4 @@ def test_json_of_the_course_is_a_list_of_verdicts(course, capsys):
     solve(course, "e01_square")
     assert check.main(["exercises", "--json"]) == 1
     verdicts = json.loads(capsys.readouterr().out)
-    assert [verdict["verdict"] for verdict in verdicts] == ["exact"] + ["not begun"] * (COUNT - 1)
+    assert [verdict["verdict"] for verdict in verdicts] == ["exact"] + ["not started"] * (COUNT - 1)

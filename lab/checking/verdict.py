@@ -1,0 +1,151 @@
+"""What was found out about one Function, as data and in words."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass, field
+
+JUMP = 1e5  # a one-sided slope as steep as that, at a point without a derivative, is a jump
+
+
+@dataclass
+class Finding:
+    """Something wrong.
+
+    Args:
+        kind: two or three words, the same for the same mistake, such as "no mask".
+        text: one or more sentences for a learner.
+        hint: the end of the text that names the usual cause of such numbers; may be empty.
+    """
+
+    kind: str
+    text: str
+    hint: str = ""
+
+
+@dataclass
+class Kink:
+    """A point at which forward has no derivative, and what backward answers there."""
+
+    where: str
+    value: float
+    left: float
+    right: float
+    backward: float
+    relu: float | None
+
+    def __str__(self) -> str:
+        what = "jumps" if max(abs(self.left), abs(self.right)) > JUMP else "has a kink"
+        said = (
+            f"At {self.where} = {self.value:.6g} forward {what}: the slope is "
+            f"{self.left:.4g} from the left, {self.right:.4g} from the right. "
+            f"Backward chose {self.backward:.4g}"
+        )
+        return said + ("." if self.relu is None else f"; torch.relu chooses {self.relu:.4g}.")
+
+
+@dataclass
+class Verdict:
+    """What was found out about one Function.
+
+    Args:
+        name: the name of the Function.
+        verdict: "exact", "wrong", "surrogate", "kink" (nothing but kinks was sampled), or
+            "cannot run".
+        declared: what its author declares it to be: "exact", "surrogate", or "wrong".
+        mistake: the kind of finding that its author declares, or None.
+        findings: what is wrong; empty for an exact Function.
+        kinks: points without a derivative; never wrong.
+        notes: what is worth knowing and not wrong.
+        inputs: the arguments that were tried, a line each.
+        largest_error: largest difference between backward and the numerical gradient of forward
+            in any element; None where it could not be computed.
+        second_derivative: "right", "refused" (`once_differentiable`), "raises", "wrong", or "-".
+        vmap: whether it works under `torch.func.vmap` and `torch.func.grad`.
+        vmap_reason: why not, or an empty string.
+        users_lines: the traceback of a fault in the Function's own code, starting there; of a fault
+            in the check, all of it.
+    """
+
+    name: str
+    verdict: str = "exact"
+    declared: str = "exact"
+    mistake: str | None = None
+    findings: list[Finding] = field(default_factory=list)
+    kinks: list[Kink] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    largest_error: float | None = None
+    second_derivative: str = "-"
+    vmap: bool = False
+    vmap_reason: str = ""
+    users_lines: str = ""
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of all findings, in order."""
+        return [finding.kind for finding in self.findings]
+
+    @property
+    def words(self) -> str:
+        """The verdict in a few words: "exact, kink" or "wrong (no mask)"."""
+        if self.kinds:
+            kind = self.mistake if self.mistake in self.kinds else self.kinds[0]
+            return f"{self.verdict} ({kind})"
+        return f"{self.verdict}, kink" if self.kinks and self.verdict != "kink" else self.verdict
+
+    @property
+    def as_declared(self) -> bool:
+        """Whether the Function is what its author declares it to be."""
+        if self.mistake is not None:
+            return self.verdict == "wrong" and self.mistake in self.kinds
+        if self.declared == "surrogate":
+            return self.verdict == "surrogate"
+        return self.verdict in ("exact", "kink")
+
+    def report(self, width: int = 80) -> str:
+        """All of it for a reader, in lines of at most `width` characters but for `users_lines`."""
+        paragraphs = [finding.text for finding in self.findings]
+        if not self.findings:
+            of = "the surrogate" if self.verdict == "surrogate" else "forward"
+            paragraphs.append(f"Backward is the derivative of {of}.")
+        paragraphs += [str(kink) for kink in self.kinks] + self.notes
+        facts = {
+            "tried in float64": "\n".join(self.inputs),
+            "largest error": _number(self.largest_error),
+            "second derivative": _SECOND[self.second_derivative],
+            "torch.func": "vmap and grad work" if self.vmap else _no(self.vmap_reason),
+        }
+        lines = [f"{self.name}: {self.words}"]
+        for text in paragraphs:
+            lines += textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="  ")
+        for name, text in facts.items():
+            for line in text.splitlines():
+                start = f"  {name:19}"
+                lines += textwrap.wrap(
+                    line, width, initial_indent=start, subsequent_indent=" " * len(start)
+                )
+                name = ""
+        if not self.as_declared and self.declared != "exact":
+            declared = f"{self.declared} ({self.mistake})" if self.mistake else self.declared
+            lines.append(f"  It declares itself {declared}.")
+        if self.users_lines:
+            lines += ["", self.users_lines.rstrip()]
+        return "\n".join(lines)
+
+
+_SECOND = {
+    "right": "right",
+    "refused": "refused (once_differentiable)",
+    "raises": "raises an error",
+    "wrong": "wrong",
+    "-": "",
+}
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.2g}"
+
+
+def _no(reason: str) -> str:
+    return f"no: {reason}" if reason else ""
