@@ -136,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command = ["python", "compare.py", *options.paths, *filters]
         print_comparison(comparison, selection, command)
     if options.plot or not (options.json or options.csv):
-        write_picture(comparison, options.plot)
+        write_picture(comparison, sys.stderr, options.plot)
 
 
 def check_plot(name: str) -> None:

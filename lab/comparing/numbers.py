@@ -112,7 +112,8 @@ def compare(
     groups = _rows(runs)
     configs = [settings(group[0]) for group in groups]
     if len(groups) < len(runs):  # several seeds are no name for a row
-        configs = [config | {"seed": None} for config in configs]
+        for config in configs:
+            del config["seed"]
     keys = differing_keys(configs)
     names = [_name(g[0], folder) if len(g) == 1 else g[0].function for g in groups]
     called = labels(configs, keys, names)

@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 from lab.comparing.labels import printable
 from lab.comparing.numbers import Comparison, compare
@@ -36,7 +37,7 @@ def end_of_sweep(folder: Path) -> tuple[list[RecordedRun], list[Skipped]]:
     if selection.runs:
         comparison = compare(selection.runs)
         print_comparison(comparison, selection, ["python", "compare.py", os.path.relpath(folder)])
-        write_picture(comparison)
+        write_picture(comparison, sys.stdout)
     return runs, skipped
 
 
@@ -60,8 +61,11 @@ def print_comparison(comparison: Comparison, selection: Selection, command: Sequ
     sys.stdout.flush()
 
 
-def write_picture(comparison: Comparison, plot: str | None = None) -> None:
+def write_picture(comparison: Comparison, told: TextIO, plot: str | None = None) -> None:
     """Draw the comparison, as `comparison.png` beside the runs unless `plot` names a file.
+
+    Args:
+        told: where to print the name of the file.
 
     Raises:
         UserError: the file that `plot` names can't be written; for `comparison.png` that is a
@@ -73,7 +77,7 @@ def write_picture(comparison: Comparison, plot: str | None = None) -> None:
     file = Path(plot or os.path.relpath(comparison.folder / "comparison.png"))
     try:
         draw(comparison, file)
-        print(f"plot: {os.path.relpath(file)}", file=sys.stderr)
+        print(f"plot: {os.path.relpath(file)}", file=told)
     except UserError as error:
         if plot:
             raise UserError(f"--plot {error}") from error

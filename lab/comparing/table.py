@@ -49,12 +49,10 @@ def title(comparison: Comparison) -> str:
     """What is compared, and what all runs share but those whose label says otherwise."""
     keys, usual = comparison.keys, comparison.usual
     by = f" by {', '.join(map(last_part, keys))}" if keys else ""
-    shared = [
-        f"{last_part(key)} {as_typed(usual[key])}"
-        for key in dict.fromkeys((*VALUE_ALONE, "seed", "steps", *keys))
-        if usual.get(key) is not None and key not in keys[:1]  # which every label says
-    ]
-    return f"Loss curves{by}; {', '.join(shared)}, unless a label says otherwise"
+    known = [key for key in (*VALUE_ALONE, "seed", "steps") if key not in keys] + keys[1:]
+    said = [f"{last_part(key)} {as_typed(usual[key])}" for key in known if key in usual]
+    otherwise = ", unless a label says otherwise" if {*keys[1:]} & {*usual} else ""
+    return f"Loss curves{by}; {', '.join(said)}{otherwise}"
 
 
 def _aligned(

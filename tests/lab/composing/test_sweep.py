@@ -77,8 +77,8 @@ def test_every_job_of_an_experiment_can_be_composed(name):
             for value in values.split(","):
                 config = compose("config", [*chosen, f"{key}={value}"])
                 assert OmegaConf.select(config, key) is not None
-    assert hydra_config.callbacks.compare.question.endswith("?")
-    assert hydra_config.callbacks.compare.look_at.endswith(".")
+    assert "?" in hydra_config.callbacks.compare.question
+    assert hydra_config.callbacks.compare.look_at
 
 
 @pytest.fixture(scope="module")
