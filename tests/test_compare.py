@@ -175,11 +175,11 @@ def test_runs_of_another_problem_are_named_with_their_command(tmp_path, monkeypa
     write_run(tmp_path / "a b/failed", [], status="failed", error="no such device")
     out, _, code = run_compare("a b")
     assert code == 0
-    assert "fourth" not in out.split("runs that can't")[0]
-    (line,) = [line for line in out.splitlines() if line.startswith("runs that never")]
+    assert "fourth" not in out.split("not shown")[0]
+    (line,) = [line for line in out.splitlines() if line.startswith("1 run never")]
     assert "no such device" in line
     count, command = out.splitlines()[-1].strip().split(": ")
-    assert (count, command) == ("1", "python compare.py 'a b' --filter data=digits")
+    assert (count, command) == ("1 run", "python compare.py 'a b' --filter data=digits")
     out, _, _ = run_compare(*shlex.split(command)[2:], "--json")
     assert [run["name"] for run in json.loads(out)["runs"]] == ["fourth"]
 

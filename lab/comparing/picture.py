@@ -18,11 +18,13 @@ from matplotlib.axes import Axes
 from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
-from lab.comparing.numbers import Comparison, Entry, Row
+from lab.comparing.numbers import Comparison, Row
 from lab.comparing.table import ends_lower, first_difference, largest_difference, title
 from lab.errors import UserError
 from lab.files import write_whole
+from lab.recording.reading import RecordedRun
 
 COLOURS = matplotlib.color_sequences["petroff10"]  # told apart with every kind of colour blindness
 # The reference is solid. Dashes over it leave both visible where two curves are equal.
@@ -32,7 +34,7 @@ BAND_FROM = 8  # seeds
 MOST_VERDICTS, MOST_LABELS = 10, 40  # rows of which the legend says the differences, the label
 LABEL_CHARACTERS = 36
 SPREAD = ("", "\nthick: median of the seeds", "\nmedian, and 10 % to 90 % of the seeds")
-STEPS = "step   (▲ first difference, x goes on above or is not finite)"
+MARKS = {"^": "▲ first difference", "x": "x goes on above, or is not finite"}
 
 Curve = tuple[np.ndarray, np.ndarray]  # steps and values; inf where a value is not drawn
 
@@ -70,29 +72,41 @@ def picture_format(file: Path) -> str:
 def figure_of(comparison: Comparison) -> Figure:
     """Losses above, relative differences below; the reference is drawn first, and widest."""
     rows = [comparison.reference, *(r for r in comparison.rows if r is not comparison.reference)]
-    entries = [entry for row in rows for entry in row.entries]
+    runs = [entry.run for row in rows for entry in row.entries]
     # Where every curve rises, there is none that the others could press flat.
-    rise = LARGEST_RISE if any(_below(entry, LARGEST_RISE).all() for entry in entries) else math.inf
+    rise = LARGEST_RISE if any(_below(run, LARGEST_RISE).all() for run in runs) else math.inf
     figure = Figure(figsize=(11, 6.5), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
-    few, handles = len(rows) <= MOST_VERDICTS, []
+    few = len(rows) <= MOST_VERDICTS
+    handles: list[Line2D] = []
     dashes = itertools.chain("-", itertools.cycle(DASHES))
     for row, colour, dash in zip(rows, itertools.cycle(COLOURS), dashes, strict=False):
-        style = {"color": colour, "ls": dash, "lw": 1.2 if not few else 1.7 if handles else 3.2}
-        _draw(above, [_losses(entry, rise) for entry in row.entries], style)
-        _draw(below, [_distances(entry, rise) for entry in row.entries if entry.difference], style)
+        width = (1.7 if handles else 3.2) if few else 1.2
+        style: dict[str, Any] = {"color": colour, "ls": dash, "lw": width}
+        pairs = [(entry.run, entry.difference) for entry in row.entries]
+        _draw(above, [_shown(run, run.steps, run.losses, rise) for run, _ in pairs], style)
+        _draw(below, [_shown(r, d.steps, d.relative, rise) for r, d in pairs if d], style)
         for found in row.differences:
             if found.first_step is not None:
                 _mark(below, "^", found.first_step, 0.0, colour)
         label = textwrap.fill(row.label, LABEL_CHARACTERS) + (_verdict(row) if few else "")
         handles.append(Line2D([], [], label=label, **style))
-    _set_scales(figure)
-    if not any(found.largest for row in rows for found in row.differences):
+    for axes in (above, below):
+        if axes.dataLim.ymin >= 0 < axes.dataLim.ymax:
+            axes.set_yscale("log", nonpositive="mask")
+        axes.grid(alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+    below.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
+    largest = [found.largest for row in rows for found in row.differences]
+    if not any(largest):
         below.set_yticks([])
-        below.text(0.5, 0.5, "no difference", transform=below.transAxes, ha="center")
+        words = "no difference" if largest else "nothing to compare with the reference"
+        below.text(0.5, 0.5, words, transform=below.transAxes, ha="center")
     seeds = max(len(row.entries) for row in rows)
     above.set(ylabel="loss" + SPREAD[(seeds > 1) + (seeds >= BAND_FROM)])
-    below.set(ylabel="relative difference\nto the reference", xlabel=STEPS)
+    drawn = {line.get_marker() for axes in figure.axes for line in axes.lines}
+    notes = ["step", *(words for marker, words in MARKS.items() if marker in drawn)]
+    below.set(ylabel="relative difference\nto the reference", xlabel=",   ".join(notes))
     above.set_title(textwrap.fill(title(comparison), 90), fontsize=10, parse_math=False)
     legend = figure.legend(
         handles=handles[:MOST_LABELS], loc="outside right upper", frameon=False,
@@ -102,16 +116,6 @@ def figure_of(comparison: Comparison) -> Figure:
     for text in legend.get_texts():
         text.set_parse_math(False)
     return figure
-
-
-def _set_scales(figure: Figure) -> None:
-    """Logarithmic where what is drawn allows it, steps in whole numbers."""
-    for axes in figure.axes:
-        if axes.dataLim.ymin >= 0 < axes.dataLim.ymax:
-            axes.set_yscale("log", nonpositive="mask")
-        axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.grid(alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
 
 
 def _verdict(row: Row) -> str:
@@ -125,20 +129,15 @@ def _verdict(row: Row) -> str:
     return seeds + "\n  ".join(lines)
 
 
-def _below(entry: Entry, rise: float) -> np.ndarray:
-    """Where a curve is finite, and below its first loss times `rise`."""
-    losses = entry.run.losses
-    return np.isfinite(losses) & (losses <= rise * (abs(losses[0]) or math.inf))
+def _below(run: RecordedRun, rise: float) -> np.ndarray:
+    """Where the loss of a run is finite, and below its first loss times `rise`."""
+    return np.isfinite(run.losses) & (run.losses <= rise * (abs(run.losses[0]) or math.inf))
 
 
-def _losses(entry: Entry, rise: float) -> Curve:
-    return entry.run.steps, np.where(_below(entry, rise), entry.run.losses, np.inf)
-
-
-def _distances(entry: Entry, rise: float) -> Curve:
-    steps, relative = entry.difference.steps, entry.difference.relative
-    drawn = _below(entry, rise)[np.isin(entry.run.steps, steps)]
-    return steps, np.where(drawn, relative, np.inf)
+def _shown(run: RecordedRun, steps: np.ndarray, values: np.ndarray, rise: float) -> Curve:
+    """The curve, with inf at the steps where the loss of the run is not `_below`."""
+    hidden = run.steps[~_below(run, rise)]
+    return steps, np.where(np.isin(steps, hidden), np.inf, values)
 
 
 def _draw(axes: Axes, curves: Sequence[Curve], style: dict[str, Any]) -> None:
@@ -153,16 +152,9 @@ def _draw(axes: Axes, curves: Sequence[Curve], style: dict[str, Any]) -> None:
         axes.plot(steps, median, **style)
         if len(curves) >= BAND_FROM:
             # A logarithmic axis has no 0, where two curves are equal.
-            least = min((v[v > 0].min() for _, v in curves if (v > 0).any()), default=0.0)
-            axes.fill_between(
-                steps,
-                np.maximum(low, least),
-                high,
-                color=style["color"],
-                alpha=0.2,
-                lw=0,
-                where=high >= least,
-            )
+            least = min((v[v > 0].min() for _, v in curves if (v > 0).any()), default=-np.inf)
+            low, high = np.maximum([low, high], least)
+            axes.fill_between(steps, low, high, color=style["color"], alpha=0.2, lw=0)
             for curve in curves:  # the axis reaches what the table says
                 axes.update_datalim(np.column_stack(curve))
 

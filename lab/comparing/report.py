@@ -49,16 +49,21 @@ def print_comparison(comparison: Comparison, selection: Selection, command: Sequ
     """
     print(table(comparison, terminal_width()))
     if failed := selection.failed:
-        name = printable(failed[0].folder.name)
-        print(f"runs that never made a step: {len(failed)}, such as {name}: {failed[0].error}")
+        name, error = printable(failed[0].folder.name), failed[0].error
+        print(f"{_runs(len(failed))} never made a step, such as {name}: {error}")
     if others := selection.others:
-        print("runs that can't be compared with these, as their data or their model is another:")
+        total = sum(len(runs) for _, runs in others)
+        print(f"{_runs(total)} not shown, because data or model size differ; to compare them:")
         for settings, runs in others[:MOST_PROBLEMS]:
             filters = [word for pair in settings for word in ("--filter", "=".join(pair))]
-            print(f"  {len(runs)}: {shlex.join([*command, *filters])}")
+            print(f"  {_runs(len(runs))}: {shlex.join([*command, *filters])}")
         if others[MOST_PROBLEMS:]:
-            print(f"  and {sum(len(runs) for _, runs in others[MOST_PROBLEMS:])} more")
+            print(f"  and {len(others) - MOST_PROBLEMS} more problems")
     sys.stdout.flush()
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
 
 
 def write_picture(comparison: Comparison, told: TextIO, plot: str | None = None) -> None:
