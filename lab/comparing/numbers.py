@@ -88,10 +88,6 @@ class Comparison:
     keys: list[str]
     usual: dict[str, Any]
 
-    @property
-    def has_seeds(self) -> bool:
-        return any(len(row.entries) > 1 for row in self.rows)
-
 
 def compare(
     runs: Sequence[RecordedRun], reference: str | None = None, tolerance: float = 0.0
@@ -150,12 +146,13 @@ def _named(groups: list[list[RecordedRun]], called: Sequence[str], wanted: str) 
 def _most_comparable(groups: list[list[RecordedRun]]) -> int:
     seeds = Counter(run.seed for group in groups for run in group)
 
-    def rank(group: list[RecordedRun]) -> tuple[int, bool, bool]:
+    def rank(i: int) -> tuple[int, bool, bool]:
+        shared = sum(seeds[run.seed] - 1 for run in groups[i])
         # A builtin run that was stopped at once would say too little about the others.
-        points = max(len(run.steps) for run in group)
-        return sum(seeds[run.seed] - 1 for run in group), points > 1, group[0].function == "builtin"
+        lasting = any(len(run.steps) > 1 for run in groups[i])
+        return shared, lasting, groups[i][0].function == "builtin"
 
-    return groups.index(max(groups, key=rank))
+    return max(range(len(groups)), key=rank)
 
 
 def _name(run: RecordedRun, folder: Path) -> str:

@@ -8,42 +8,36 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from lab.comparing.labels import OF_A_RUN
-from lab.comparing.numbers import Comparison, Entry, Row
+from lab.comparing.numbers import Comparison
 from lab.comparing.selection import Selection
 from lab.comparing.table import status, steps_done
 from lab.jsonable import jsonable
 from lab.recording.reading import Skipped
 
-RESULTS = ("first_loss", "final_loss", "test_accuracy", "steps_per_second")
-DIFFERENCE = ("first_difference", "largest_difference", "largest_at", "ratio")
+OF_A_RUN = (
+    "function", "optimizer", "device", "dtype", "seed",
+    "first_loss", "final_loss", "test_accuracy", "steps_per_second",
+)  # fmt: skip
+# Columns, and the attributes of a difference that they hold; empty for the reference.
+OF_A_DIFFERENCE = {
+    "first_difference": "first_step", "largest_difference": "largest",
+    "largest_at": "largest_at", "ratio": "ratio",
+}  # fmt: skip
 
 
 def as_records(comparison: Comparison) -> list[dict[str, Any]]:
     """One flat dict a run; numbers that are not finite as the texts "nan", "inf", "-inf"."""
-    reference = comparison.reference
     return jsonable(
-        [_record(row, entry, row is reference) for row in comparison.rows for entry in row.entries]
+        [
+            {"name": entry.name, "label": row.label, "reference": row is comparison.reference}
+            | {"steps": steps_done(entry.run), "points": len(entry.run.steps)}
+            | {"status": status(entry.run), "not_comparable": entry.not_comparable}
+            | {key: getattr(entry.run, key) for key in OF_A_RUN}
+            | {key: getattr(entry.difference, name, None) for key, name in OF_A_DIFFERENCE.items()}
+            for row in comparison.rows
+            for entry in row.entries
+        ]
     )
-
-
-def _record(row: Row, entry: Entry, is_reference: bool) -> dict[str, Any]:
-    run, found = entry.run, entry.difference
-    numbers = (
-        (found.first_step, found.largest, found.largest_at, found.ratio) if found else [None] * 4
-    )
-    return {
-        "name": entry.name,
-        "label": row.label,
-        **{key: getattr(run, key) for key in OF_A_RUN},
-        "steps": steps_done(run),
-        "points": len(run.steps),
-        "status": status(run),
-        **{key: getattr(run, key) for key in RESULTS},
-        "reference": is_reference,
-        "not_comparable": entry.not_comparable,
-        **dict(zip(DIFFERENCE, numbers, strict=True)),
-    }
 
 
 def as_json(comparison: Comparison, selection: Selection, skipped: Sequence[Skipped]) -> str:

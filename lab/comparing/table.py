@@ -30,7 +30,8 @@ def table(comparison: Comparison, width: int | None = None) -> str:
     One line a row. Where rows have several seeds, its loss and accuracy are medians, and a second
     table has one line a run, with the ratio of its last loss to that of the reference.
     """
-    rows, has_seeds = comparison.rows, comparison.has_seeds
+    rows = comparison.rows
+    has_seeds = any(len(row.entries) > 1 for row in rows)
     lines = textwrap.wrap(title(comparison), LINE_CHARACTERS)
     if has_seeds:
         lines += [*_aligned(rows, OF_A_ROW, width, OPTIONAL), ""]
