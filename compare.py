@@ -59,8 +59,8 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--reference",
         metavar="RUN",
-        help="what to compare with: a run's folder, a row's label or a function (default: of the "
-        "rows that share a seed with most runs the first of function builtin, else the first)",
+        help="what to compare with: a run's folder, a row's label or a function (default: the row "
+        "with most points in common with the others; of several the first of function builtin)",
     )
     parser.add_argument(
         "--tolerance",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,8 +97,8 @@ def compare(
     Args:
         runs: at least one, of one problem, each with at least one step; see `selection`.
         reference: the label of a row, the folder of a run in it, or the function of exactly one
-            row. By default it is the row with which most runs share a seed: of several the first
-            of function `builtin`, else the first.
+            row. By default it is the row that has most points in common with the others; of several
+            the first of function `builtin`, else the first.
         tolerance: the largest relative difference that still counts as equal; 0 is bit for bit.
 
     Raises:
@@ -144,13 +144,14 @@ def _named(groups: list[list[RecordedRun]], called: Sequence[str], wanted: str) 
 
 
 def _most_comparable(groups: list[list[RecordedRun]]) -> int:
-    seeds = Counter(run.seed for group in groups for run in group)
+    points = defaultdict(list)
+    for run in (run for group in groups for run in group):
+        points[run.seed].append(len(run.steps))
 
-    def rank(i: int) -> tuple[int, bool, bool]:
-        shared = sum(seeds[run.seed] - 1 for run in groups[i])
-        # A builtin run that was stopped at once would say too little about the others.
-        lasting = any(len(run.steps) > 1 for run in groups[i])
-        return shared, lasting, groups[i][0].function == "builtin"
+    def rank(i: int) -> tuple[int, bool]:
+        shared = [np.minimum(points[run.seed], len(run.steps)).sum() for run in groups[i]]
+        itself = sum(len(run.steps) for run in groups[i])
+        return sum(shared) - itself, groups[i][0].function == "builtin"
 
     return max(range(len(groups)), key=rank)
 

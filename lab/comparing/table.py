@@ -53,7 +53,8 @@ def title(comparison: Comparison) -> str:
     known = [key for key in (*VALUE_ALONE, "seed", "steps") if key not in keys] + keys[1:]
     said = [f"{last_part(key)} {as_typed(usual[key])}" for key in known if key in usual]
     otherwise = ", unless a label says otherwise" if {*keys[1:]} & {*usual} else ""
-    return f"Loss curves{by}; {', '.join(said)}{otherwise}"
+    against = f", compared with {comparison.reference.label}" if comparison.rows[1:] else ""
+    return f"Loss curves{by}{against}; {', '.join(said)}{otherwise}"
 
 
 def _aligned(

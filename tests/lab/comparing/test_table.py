@@ -36,7 +36,7 @@ def mixed(run):
 
 def test_the_whole_table(mixed):
     first, *rest = cells(table(mixed))
-    assert first.startswith("Loss curves by function, seed, lr; optimizer manual_sgd, model")
+    assert first.startswith("Loss curves by function, seed, lr, compared with builtin lr=1e-06; ")
     told = rest[rest.index("first largest relative") :]
     assert told[1] == "run steps last loss steps/s difference difference folder"
     assert told[3:] == [
