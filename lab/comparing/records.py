@@ -42,8 +42,9 @@ def as_records(comparison: Comparison) -> list[dict[str, Any]]:
 
 def as_json(comparison: Comparison, selection: Selection, skipped: Sequence[Skipped]) -> str:
     """The runs compared, and those that were not: of other problems, failed, unreadable."""
+    reference = comparison.reference
     content = {
-        "reference": comparison.reference.label,
+        "reference": reference.entries[0].name if len(reference.entries) == 1 else reference.label,
         "tolerance": comparison.tolerance,
         "runs": as_records(comparison),
         "other_problems": [{"runs": len(runs), **dict(found)} for found, runs in selection.others],

@@ -12,6 +12,9 @@ from lab.comparing.numbers import compare
 from lab.comparing.records import as_csv, as_json
 from lab.comparing.selection import select
 from lab.comparing.table import table
+from lab.recording.curve import CurveFile
+from lab.recording.reading import read_run
+from lab.recording.summary import Summary
 
 INF, NAN = math.inf, math.nan
 
@@ -136,6 +139,16 @@ def test_json_and_csv_keep_every_digit(run):
 
 
 def test_steps_are_counted_beside_points(tmp_path, run):
-    one = run("a")
-    (record,) = json.loads(as_json(compare([one]), select([one]), []))["runs"]
-    assert (record["steps"], record["points"]) == (3, 3)
+    summary = Summary(
+        "relu", "manual_sgd", "two_layer_net", "random", "cpu", "float64", 0, steps=11,
+        status="finished", config={"log_every": 10, "data": {"samples": 64}},
+    )  # fmt: skip
+    (tmp_path / "a").mkdir()
+    with CurveFile(tmp_path / "a", summary, [(0, 3.0), (10, 1.0)]):
+        every_tenth = read_run(tmp_path / "a")
+    whole = run("b", [3.0, *[2.0] * 9, 1.0, 0.5])
+    comparison = compare([every_tenth, whole])
+    told = json.loads(as_json(comparison, select([every_tenth]), []))
+    assert [(r["steps"], r["points"]) for r in told["runs"]] == [(11, 2), (12, 12)]
+    assert told["reference"] == "a"
+    assert "equal bit for bit (up to step 10)" in table(comparison)

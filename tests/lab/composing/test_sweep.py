@@ -37,6 +37,19 @@ def test_what_to_look_at_is_named_as_seen_from_here(tmp_path, monkeypatch, capsy
     ]
 
 
+def test_an_experiment_prints_its_question_first_and_what_to_look_at_last(tmp_path, capsys):
+    write_run(tmp_path / "0_builtin", [3.0, 2.0])
+    hydra = {"sweep": {"dir": str(tmp_path)}, "overrides": {"task": ["experiment=kink"]}}
+    config, experiment = OmegaConf.create({"hydra": hydra}), CompareRuns("Why?", "Look at this.")
+    experiment.on_multirun_start(config)
+    experiment.on_multirun_end(config)
+    experiment.on_run_start(config)
+    experiment.on_run_end(config)
+    lines = capsys.readouterr().out.splitlines()
+    assert (lines[0], lines[1][:11]) == ("Why?", "Loss curves")
+    assert lines[-3:] == ["Look at this.", "Why?", "Look at this."]
+
+
 @pytest.mark.parametrize(
     ("status", "code"),
     [("finished", 0), ("diverged", 1), ("failed", 1), ("running", 1), ("interrupted", 130)],
