@@ -54,14 +54,17 @@ def usual_settings(configs: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def labels(
-    configs: Sequence[dict[str, Any]], keys: Sequence[str], names: Sequence[str]
+    configs: Sequence[dict[str, Any]],
+    keys: Sequence[str],
+    usual: dict[str, Any],
+    names: Sequence[str],
 ) -> list[str]:
     """Label each config by its values of `keys`, the first always, others where they are unusual.
 
     A config without any of the keys goes by its name. No two labels are equal: the second of two
     is numbered.
     """
-    labelled, uses, usual = [], Counter[str](), usual_settings(configs)
+    labelled, uses = [], Counter[str]()
     for config, name in zip(configs, names, strict=True):
         said = [k for k in keys if k in config and (k == keys[0] or usual.get(k) != config[k])]
         text = " ".join(printable(_setting(key, config[key])) for key in said) or name

@@ -110,16 +110,16 @@ def compare(
     if len(groups) < len(runs):  # several seeds are no name for a row
         for config in configs:
             del config["seed"]
-    keys = differing_keys(configs)
+    keys, usual = differing_keys(configs), usual_settings(configs)
     names = [_name(g[0], folder) if len(g) == 1 else g[0].function for g in groups]
-    called = labels(configs, keys, names)
+    called = labels(configs, keys, usual, names)
     chosen = _most_comparable(groups) if reference is None else _named(groups, called, reference)
     of_seed = {run.seed: run for run in groups[chosen]}
     rows = [
         Row(label, [_entry(run, folder, of_seed.get(run.seed), tolerance) for run in group])
         for label, group in zip(called, groups, strict=True)
     ]
-    return Comparison(rows, rows[chosen], tolerance, folder, keys, usual_settings(configs))
+    return Comparison(rows, rows[chosen], tolerance, folder, keys, usual)
 
 
 def _rows(runs: Sequence[RecordedRun]) -> list[list[RecordedRun]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections import defaultdict
@@ -97,7 +98,7 @@ def filtered(runs: Sequence[RecordedRun], filters: Sequence[Setting]) -> list[Re
     kept = list(runs)
     for key, text in filters:
         known = [(run, _values(run, key)) for run in kept]
-        kept = [run for run, values in known if text in (values or ["null"])]
+        kept = [run for run, values in known if _normal(text) in (values or ["null"])]
         if not kept:
             values = sorted({value for _, values in known for value in values})
             hint = f"{key} is {', '.join(values[:9])}" if values else f"no run has the key {key}"
@@ -108,6 +109,14 @@ def filtered(runs: Sequence[RecordedRun], filters: Sequence[Setting]) -> list[Re
 def _values(run: RecordedRun, key: str) -> list[str]:
     known = run.config | settings(run) | {"status": run.status}
     return [as_typed(v) for name, v in known.items() if name == key or name.endswith(f".{key}")]
+
+
+def _normal(text: str) -> str:
+    """A typed value as `as_typed` gives it: `1e-06` for `1.0e-6`."""
+    try:
+        return as_typed(json.loads(text))
+    except ValueError:
+        return text
 
 
 def latest(runs: Sequence[RecordedRun], count: int) -> list[RecordedRun]:

@@ -86,6 +86,8 @@ def test_runs_without_a_step_are_set_aside(run):
         ("function", "relu", ["b"]),
         ("optimizer.lr", "0.1", ["b"]),
         ("lr", "1e-06", ["a", "c"]),
+        ("lr", "1.0e-6", ["a", "c"]),
+        ("lr", "0.10", ["b"]),
         ("seed", "1", ["c"]),
         ("data", "random", ["a", "b", "c"]),
         ("status", "diverged", ["c"]),
