@@ -15,6 +15,7 @@ from hydra.errors import HydraException, OverrideParseException
 from omegaconf.errors import OmegaConfBaseException
 
 from lab.composing.rules import GROUPS, no_such_choice, no_such_key
+from lab.composing.sweep import sweep_reported
 from lab.errors import UserError, errors_as_messages
 
 
@@ -29,7 +30,7 @@ def command_line() -> Iterator[None]:
     gc.enable()
     sys.path.append(os.getcwd())  # a Function may lie in the folder that the user stands in
     try:
-        with errors_as_messages(), explaining_hydra():
+        with errors_as_messages(), sweep_reported(), explaining_hydra():
             yield
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to interrupt
