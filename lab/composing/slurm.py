@@ -148,6 +148,8 @@ def _returned(job: Any, name: str, state: str) -> JobReturn:
     """What a job returned; a line in `sweep.current.lost` if that is nothing."""
     from submitit.core.utils import pickle_load
 
+    if state not in ENDS:
+        state = f"it left Slurm's queue, where it was last {state}"
     if _has_result(job):
         outcome, result = pickle_load(job.paths.result_pickle)
         if outcome == "success" and result.status == JobStatus.COMPLETED:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from hydra.experimental.callback import Callback
@@ -20,6 +23,8 @@ from lab.composing.names import quoted
 from lab.composing.resume import IS_RESUMED, AnotherRun
 from lab.errors import UserError, errors_as_messages, is_interruption, message_of, one_line
 from lab.recording.reading import find_runs
+
+SAVING_SECONDS = 2
 
 
 @dataclass
@@ -57,6 +62,8 @@ class CompareRuns(Callback):
             path = [str(HOME), os.environ.get("PYTHONPATH", "")]
             os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, path))
             os.environ[IS_RESUMED] = "" if current.is_new else "1"
+            if "joblib" in config.hydra.launcher._target_:
+                signal.signal(signal.SIGINT, _let_workers_save)
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         with errors_as_messages():
@@ -83,6 +90,12 @@ def _check(config: DictConfig) -> None:
             f"hydra.sweep.subdir={subdir} is not possible: the runs of a sweep lie in its folder; "
             "use hydra.sweep.dir"
         )
+
+
+def _let_workers_save(number: int, frame: FrameType | None) -> None:
+    """Ctrl-C reaches the workers too: their runs stop and save before joblib kills them."""
+    time.sleep(SAVING_SECONDS)
+    raise KeyboardInterrupt
 
 
 @contextmanager
