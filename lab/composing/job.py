@@ -88,7 +88,8 @@ def _in_sweep(train: Train, cfg: DictConfig, folder: Path, run_path: Path) -> fl
         earlier = earlier_run(config, folder)
         if earlier is not None and earlier.status in ENDED:
             # Printed, as a line in train.log would change a folder that has to stay as it is.
-            print(f"{run_path.as_posix()}: ended earlier, {earlier.outcome()}", flush=True)
+            said = f"{earlier.status} earlier, last loss {earlier.final_loss}"
+            print(f"{run_path.as_posix()}: {said}", flush=True)
             return _loss(earlier)
         run = _train(
             train,

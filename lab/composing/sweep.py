@@ -147,7 +147,9 @@ def compare_sweep(folder: Path, stopped: bool = False) -> int:
         UserError: there is no run at all, or the picture can't be written.
     """
     global current
-    lost, current = current.lost if current else [], None
+    sweep, current = current or Sweep(folder, is_new=False), None
+    if _without_trace(sweep):
+        raise UserError(f"no job of the sweep left a run in {folder}")
     # Only a sweep pays for matplotlib's imports.
     from lab.comparing.numbers import compare
     from lab.comparing.picture import draw
@@ -157,8 +159,6 @@ def compare_sweep(folder: Path, stopped: bool = False) -> int:
     runs, skipped = read_runs([folder])
     for line in notes(skipped):
         print(line, file=sys.stderr)
-    if not runs:
-        raise UserError(f"no job of the sweep left a run in {folder}")
     comparison = compare(runs)
     print(table(comparison, terminal_width()), flush=True)
     if any(len(run.steps) for run in runs):
@@ -166,14 +166,16 @@ def compare_sweep(folder: Path, stopped: bool = False) -> int:
         print(f"plot: {os.path.relpath(folder / 'comparison.png')}")
     print(f"view with: tensorboard --logdir {shlex.quote(os.path.relpath(folder))}", flush=True)
     killed = [run for run in runs if run.status == "running"]
-    for line in lost or [f"{run.folder.name} was lost: its process was killed" for run in killed]:
+    for line in sweep.lost or [
+        f"{run.folder.name} was lost: its process was killed" for run in killed
+    ]:
         print(line, file=sys.stderr)
     statuses = {run.status for run in runs}
-    if stopped or lost or statuses & {"running", "interrupted"}:
+    if stopped or sweep.lost or statuses & {"running", "interrupted"}:
         print(f"resume with: {_resume_command(folder)}", flush=True)
     if "interrupted" in statuses:
         return 130
-    return 1 if skipped or lost or statuses != {"finished"} else 0
+    return 1 if skipped or sweep.lost or statuses != {"finished"} else 0
 
 
 def _resume_command(folder: Path) -> str:
