@@ -129,8 +129,9 @@ def _without_trace(sweep: Sweep) -> bool:
     if sweep.is_new and not runs:
         (sweep.folder / "multirun.yaml").unlink(missing_ok=True)
         shutil.rmtree(sweep.folder / ".submitit", ignore_errors=True)
-        with suppress(OSError):  # a job was about to start
-            sweep.folder.rmdir()
+        for folder in (*sweep.folder.glob("*/"), sweep.folder):
+            with suppress(OSError):  # it holds files of somebody else
+                folder.rmdir()
     return not runs
 
 
@@ -159,6 +160,8 @@ def compare_sweep(folder: Path, stopped: bool = False) -> int:
     runs, skipped = read_runs([folder])
     for line in notes(skipped):
         print(line, file=sys.stderr)
+    if not runs:
+        raise UserError(f"no run in {folder} can be read")
     comparison = compare(runs)
     print(table(comparison, terminal_width()), flush=True)
     if any(len(run.steps) for run in runs):
