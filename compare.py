@@ -76,6 +76,11 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help="print JSON instead of the table")
     output.add_argument("--csv", action="store_true", help="print CSV instead of the table")
+    output.add_argument(
+        "--why",
+        action="store_true",
+        help="train two runs again up to their first difference, and say what caused it",
+    )
     return parser.parse_args(arguments)
 
 
@@ -122,7 +127,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise UserError(f"no run to compare in {', '.join(map(str, paths))}")
 
     runs = filtered(runs, options.filter)
-    selection = select(latest(runs, options.last) if options.last else runs, options.reference)
+    runs = latest(runs, options.last) if options.last else runs
+    if options.why and len(runs) != 2:
+        raise UserError(f"--why needs two runs, and there are {len(runs)}; name two folders")
+    selection = select(runs, options.reference)
     if not selection.runs:
         error = selection.failed[0].error
         raise UserError(f"no run in {', '.join(map(str, paths))} made a step: {error}")
@@ -135,6 +143,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         filters = [word for pair in options.filter for word in ("--filter", "=".join(pair))]
         command = ["python", "compare.py", *options.paths, *filters]
         print_comparison(comparison, selection, command)
+    if options.why:
+        from lab.comparing.why import why  # imports torch, which takes two seconds
+
+        sys.path.append(os.getcwd())  # a Function may be in the folder that compare.py is run from
+        print(why(*runs), flush=True)
     if options.plot or not (options.json or options.csv):
         write_picture(comparison, sys.stderr, options.plot)
 

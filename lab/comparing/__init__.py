@@ -1,13 +1,15 @@
-"""At which step do recorded curves first differ, and by how much?
+"""At which step do recorded curves first differ, and by how much, and why?
 
 selection   which of the runs on disk are compared: those of one problem
 numbers     `compare`: rows of runs, a reference, and how each pair of runs differs
 table       the comparison as text
 records     the comparison as JSON and CSV
 picture     the comparison as a picture
+why         the cause of the first difference of two runs, found by training both again
 report      what compare.py and the end of a sweep print
 
-`labels` is private: what sets a row apart from the others, which is what it is called.
+Other wings and compare.py import the modules in `__all__`. Private are labels (what a row is called),
+replay and causes.
 """
 
-__all__ = ["numbers", "picture", "records", "report", "selection", "table"]
+__all__ = ["numbers", "picture", "records", "report", "selection", "table", "why"]

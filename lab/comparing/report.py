@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from lab.comparing.labels import printable
-from lab.comparing.numbers import Comparison, compare
+from lab.comparing.numbers import Comparison, compare, difference
 from lab.comparing.selection import Selection, select
 from lab.comparing.table import table, terminal_width
 from lab.errors import UserError
@@ -32,11 +32,16 @@ def end_of_sweep(folder: Path) -> tuple[list[RecordedRun], list[Skipped]]:
     for line in notes(skipped):
         print(line, file=sys.stderr)
     if not runs:
-        raise UserError(f"no job of the sweep left a run in {folder}")
+        raise UserError(f"no run in {folder} can be read")
     selection = select(runs)
     if selection.runs:
         comparison = compare(selection.runs)
         print_comparison(comparison, selection, ["python", "compare.py", os.path.relpath(folder)])
+        found = difference(*runs) if len(runs) == 2 else None
+        if found and found.first_step is not None:
+            from lab.comparing.why import why
+
+            print(why(*runs), flush=True)
         write_picture(comparison, sys.stdout)
     return runs, skipped
 
