@@ -8,8 +8,8 @@ picture     the comparison as a picture
 why         the cause of the first difference of two runs, found by training both again
 report      what compare.py and the end of a sweep print
 
-Other wings and compare.py import the modules in `__all__`. Private are labels (what a row is called),
-replay and causes.
+Other wings and compare.py import the modules in `__all__`. Private are labels, which says what a
+row is called, and replay and causes, which serve why.
 """
 
 __all__ = ["numbers", "picture", "records", "report", "selection", "table", "why"]

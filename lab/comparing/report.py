@@ -37,7 +37,7 @@ def end_of_sweep(folder: Path) -> tuple[list[RecordedRun], list[Skipped]]:
     if selection.runs:
         comparison = compare(selection.runs)
         print_comparison(comparison, selection, ["python", "compare.py", os.path.relpath(folder)])
-        found = difference(*runs) if len(runs) == 2 else None
+        found = difference(runs[0], runs[1]) if len(runs) == 2 else None
         if found and found.first_step is not None:
             from lab.comparing.why import why
 
@@ -55,7 +55,7 @@ def print_comparison(comparison: Comparison, selection: Selection, command: Sequ
     print(table(comparison, terminal_width()))
     if failed := selection.failed:
         name, error = printable(failed[0].folder.name), failed[0].error
-        print(f"{_runs(len(failed))} never made a step, such as {name}: {error}")
+        print(f"{_runs(len(failed))} never made a step; {name}: {error}")
     if others := selection.others:
         total = sum(len(runs) for _, runs in others)
         print(f"{_runs(total)} not shown, because data or model size differ; to compare them:")
