@@ -61,11 +61,13 @@ class Question:
     Args:
         kind: of the finding if it does not.
         text: the sentence then; `{}` stands for the first difference.
+        doing: where the answer raises, if it does.
         numbers: the tensors to compare, from a Function or a plain function.
     """
 
     kind: str
     text: str
+    doing: str
     numbers: Callable[[Any], list[Any]]
 
 
@@ -259,7 +261,7 @@ def _compared(answer: Any, task: Task, verdict: Verdict) -> Verdict:
 def _differences(questions: Iterator[Question], answer: Any, task: Task) -> list[Finding]:
     """The first question in which the answer differs from the solution, as a finding."""
     for question in questions:
-        with users_code(f"when it is asked about: {question.kind}"):
+        with users_code(question.doing):
             mine = question.numbers(answer)
         if difference := _difference(mine, question.numbers(task.right)):
             return [Finding(question.kind, question.text.format(difference))]
@@ -267,21 +269,22 @@ def _differences(questions: Iterator[Question], answer: Any, task: Task) -> list
 
 
 def _difference(mine: list[Any], right: list[Any]) -> str:
+    """What is different first, in words; an empty text if nothing is."""
     if len(mine) != len(right):
         return f"it returns {len(mine)} values, expected {len(right)}"
     for a, b in zip(mine, right, strict=True):
         if not isinstance(a, torch.Tensor):
-            missing = "; is a `return` missing?" * (a is None)
-            return f"it returns a {type(a).__name__}, expected a tensor{missing}"
+            missing = " (is a `return` missing?)" * (a is None)
+            return f"it returns {'None' if a is None else type(a).__name__}, no tensor{missing}"
         if a.shape != b.shape:
-            return f"shape is {tuple(a.shape)}, expected {tuple(b.shape)}"
+            return f"the result has shape {tuple(a.shape)}, expected {tuple(b.shape)}"
         if a.dtype != b.dtype:
-            return f"dtype is {a.dtype}, expected {b.dtype}"
+            return f"the result has dtype {a.dtype}, expected {b.dtype}"
         wrong = ~_is_close(a, b).flatten()
         if wrong.any():
             i = int(wrong.int().argmax())
-            said, expected = (f"{t.flatten()[i].item():.4g}" for t in (a, b))
-            return f"element {index_text(a.shape, i)} is {said}, expected {expected}"
+            which = f"element {index_text(a.shape, i)} of the result" if a.dim() else "the result"
+            return f"{which} is {a.flatten()[i].item():.4g}, expected {b.flatten()[i].item():.4g}"
     return ""
 
 
@@ -305,21 +308,21 @@ def _about_values(answer: Any, task: Task) -> Iterator[Question]:
     who = "forward" if inspect.isclass(answer) else answer.__name__
     for args in task.samples:
         given = Case(answer, args, 0, 0).describe()
-        formula = f"{who} does not compute what the exercise asks for: for {given} {{}}."
-        yield Question("another forward", formula, partial(_values, args))
-        place = "forward returns the right numbers, but not in x. Write them into x and return x."
-        yield Question("not in place", place, partial(_arguments_afterwards, args))
+        text = f"{who} does not compute what the exercise asks for: for {given}, {{}}."
+        yield Question("another forward", text, f"in {who}", partial(_values, args))
+        text = "forward returns the right numbers, but not in x. Write them into x and return x."
+        yield Question("not in place", text, f"in {who}", partial(_arguments_afterwards, args))
 
 
 def _about_gradients(answer: Any, task: Task) -> Iterator[Question]:
     for args in task.kinks:
-        text = "At a point without a derivative backward answers another number than this exercise "
-        yield Question(
-            "kink", text + "asks for: in the gradient {}.", partial(_gradients, args, _waves)
-        )
+        text = "At a point without a derivative, backward gives another number than this exercise "
+        text += "asks for: {}."
+        yield Question("kink", text, "in backward", partial(_gradients, args, _waves))
     for args in task.samples if inspect.isclass(answer) else ():
-        text = "A gradient has another shape than its input; its {}. It only works because PyTorch "
-        yield Question("wrong shape", text + "sums it. Sum it in backward.", partial(_shapes, args))
+        text = "A gradient has another shape than its input: {}. PyTorch sums it for you; in this "
+        text += "course sum it in backward."
+        yield Question("wrong shape", text, "in backward", partial(_shapes, args))
     for asked, args in itertools.product(task.asks_for, task.samples):
         case = Case(answer, args, 0, 0)
         if asked == "needs_input_grad":
@@ -328,17 +331,21 @@ def _about_gradients(answer: Any, task: Task) -> Iterator[Question]:
                 text = f"The gradients are right. But where only {names} needs one, backward also "
                 text += "computes others, which nobody uses. Return None for them; check "
                 text += "ctx.needs_input_grad."
-                yield Question("unneeded gradient", text, partial(_computed, args, needed))
+                doing = f"where only {names} needs a gradient"
+                yield Question("unneeded gradient", text, doing, partial(_computed, args, needed))
         elif asked == "jvp":
-            yield Question("wrong jvp", "torch.func.jvp is wrong: {}.", partial(_jvp, args))
+            text = "torch.func.jvp gives a wrong derivative along a tangent: {}."
+            yield Question("wrong jvp", text, "under torch.func.jvp", partial(_jvp, args))
         elif asked == "vmap":
             for dim in (0, -1):
-                text = f"torch.func.vmap with in_dims={dim} is wrong: {{}}."
-                yield Question("wrong vmap", text, partial(_vmap, args, dim))
+                name = f"torch.func.vmap with in_dims={dim}"
+                text = f"{name} does not give the numbers of one call for each element: {{}}."
+                yield Question("wrong vmap", text, f"under {name}", partial(_vmap, args, dim))
         elif asked == "fake":
             for dtype in (torch.float64, torch.float32):
-                text = f"The fake is wrong for a tensor of {dtype}: {{}}."
-                yield Question("wrong fake", text, partial(_fake, _with_dtype(args, dtype)))
+                text = f"The fake does not fit the operator, for a tensor of {dtype}: {{}}."
+                numbers = partial(_fake, _with_dtype(args, dtype))
+                yield Question("wrong fake", text, "in the fake", numbers)
 
 
 def _recognised(answer: Any, task: Task) -> list[Finding]:

@@ -119,7 +119,7 @@ def test_a_forward_that_was_changed_to_fit_the_backward(tmp_path):
     changes = [("return x.clamp(min=0)", "return x * 1")]
     verdict, said = judged(tmp_path, "relu", "return grad_output", changes=changes)
     assert verdict.kinds == ["another forward"]
-    assert "element [0, 0] is -2, expected 0" in said
+    assert "element [0, 0] of the result is -2, expected 0" in said
 
 
 @pytest.mark.parametrize(
@@ -325,7 +325,7 @@ CHANGED = {
     "a Module": ("torch.autograd.Function", "torch.nn.Module", "Square is an nn.Module"),
     "another name": ("class Square", "class Cube", "no torch.autograd.Function named Square"),
     "no return in forward": ("return x**2", "x**2", "`return` missing"),
-    "another formula": ("return x**2", "return x**3", "is -3.375, expected 2.25"),
+    "another formula": ("return x**2", "return x**3", "of the result is -3.375, expected 2.25"),
     "float32": ("return x**2", "return x.float() ** 2", "torch.float32"),
     "a syntax error": ("Function):", "Function", "never closed"),
 }
