@@ -4,5 +4,6 @@ from .data import Data
 from .digits import digits
 from .nothing import nothing
 from .random_regression import random_regression
+from .sine import sine
 
-__all__ = ["Data", "digits", "nothing", "random_regression"]
+__all__ = ["Data", "digits", "nothing", "random_regression", "sine"]

@@ -13,8 +13,8 @@ class Data(NamedTuple):
     """A full batch and the loss that it is fitted with.
 
     Attributes:
-        x: inputs (samples, features), or None where the model needs none.
-        y: targets: (samples, targets) numbers, or (samples,) int64 classes, or None.
+        x: inputs (samples, features) or (samples,), or None where the model needs none.
+        y: targets: (samples, targets) or (samples,) numbers, (samples,) int64 classes, or None.
         loss: (output of the model, y) -> scalar.
         x_test, y_test: the same for a test set of a classification, or None.
     """

@@ -6,6 +6,7 @@ reached through its file (`functions.swish.Swish`).
 
 from functions.black_box import BlackBox
 from functions.borrowed_gradient import BorrowedGradient
+from functions.legendre_polynomial3 import LegendrePolynomial3
 from functions.linear import LinearFunction
 from functions.linear_in_out import LinearFunctionInOut
 from functions.myrelu import MyReLU
@@ -18,6 +19,7 @@ from functions.template import Template
 __all__ = [
     "BlackBox",
     "BorrowedGradient",
+    "LegendrePolynomial3",
     "LinearFunction",
     "LinearFunctionInOut",
     "MyReLU",

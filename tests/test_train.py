@@ -15,7 +15,7 @@ import yaml
 from conftest import HOME, command, composed, config_of
 from omegaconf import OmegaConf
 
-from benchmarks import plain
+from benchmarks import plain, plain_sine
 from lab.recording.checkpoint import load_checkpoint
 from tests.typed import typed
 
@@ -46,16 +46,21 @@ def official() -> list[float]:
 def test_command_line_gives_the_official_losses_bit_for_bit(tmp_path, official):
     done = command("train.py", "function=myrelu", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""  # no bar fragments where stderr is no terminal
+    # Without a terminal there are lines instead of a bar.
+    shown = [line.split() for line in done.stderr.splitlines()]
+    assert [int(step) for _, step, *_ in shown] == [0, 99, 199, 299, 399, 499]
     outcome, where, how = done.stdout.splitlines()
     assert outcome.startswith("finished on cpu: loss 2942866") and "steps a second" in outcome
     (folder,) = (tmp_path / "outputs").iterdir()
     assert where == f"run: outputs/{folder.name}"
-    assert how == "view with: tensorboard --logdir outputs"
+    assert how == f"view with: tensorboard --logdir outputs/{folder.name}"
     assert folder.name.startswith("myrelu_manual_sgd_cpu_20")
 
     losses = curve(folder)
     assert losses == official
+    assert [float(loss) for *_, loss in shown] == pytest.approx(
+        [losses[int(step)] for _, step, *_ in shown], rel=1e-5
+    )
     # The last digit of the first loss depends on the processor, the late ones on more.
     assert losses[0] == pytest.approx(29428666.0, rel=1e-6)
     assert losses[99] == pytest.approx(427.82, rel=1e-3)
@@ -309,6 +314,19 @@ def test_descend_lands_on_the_known_minimum(run_in):
     assert weights["x"].item() == pytest.approx(2 ** (2 / 3), abs=1e-4)
     assert weights["y"].item() == pytest.approx(0, abs=1e-4)
     assert run.summary.final_loss == pytest.approx(1.88988, abs=1e-5)
+
+
+def test_sine_gives_the_losses_of_a_plain_script_bit_for_bit(run_in):
+    losses: list[float] = []
+    weights = plain_sine.fit(record=lambda step, loss: losses.append(loss))
+    run = run_in("experiment=sine")
+    assert curve(run.folder) == losses
+    assert len(losses) == 2000
+    # The numbers of conf/experiment/sine.yaml; the best cubic has a loss of 8.817.
+    assert losses[0] == pytest.approx(461.9026, rel=1e-5)
+    assert losses[-1] == pytest.approx(8.9436, rel=1e-3)
+    saved = torch.load(run.folder / "weights.pt")
+    assert [saved[name].item() for name in "abcd"] == weights
 
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="torch.compile needs a C++ compiler")

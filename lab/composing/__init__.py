@@ -1,6 +1,6 @@
 """What Hydra needs around a training, from the command line to the exit code.
 
-command_line  what Hydra refuses to compose, in words that help
+command_line  around Hydra's main: errors as messages, and what Hydra refuses in words that help
 job           one job: config, folder, report, exit code
 names         the names of run and sweep folders
 rules         is the config valid?

@@ -80,10 +80,7 @@ def verdict_of(exercise: Exercise, outcome: Outcome, **how: Any) -> Verdict:
         try:
             record, proof = outcome.value
             verdict = Verdict.from_plain(record)
-            drawn = how.get("device", "cpu"), how.get("seed", 0)
-            forged = verdict.as_declared and not _close(
-                proof, _right_numbers(exercise.solution, *drawn)
-            )
+            forged = verdict.as_declared and not _proves(proof, exercise, **how)
         except (TypeError, KeyError, ValueError, AttributeError):  # it is no verdict at all
             forged = True
         if forged:
@@ -124,8 +121,11 @@ def _judge(exercise: Exercise, secret: int, how: dict[str, Any]) -> list[Any]:
     return [verdict.to_plain(), proof]
 
 
-def _close(numbers: list[float], right: list[float]) -> bool:
-    """Whether they agree, loosely: the child has compared the answer strictly."""
+def _proves(
+    numbers: list[float], exercise: Exercise, *, device: str = "cpu", seed: int = 0, **_: Any
+) -> bool:
+    """Whether they are the solution's. Loosely: the child has compared the answer strictly."""
+    right = _right_numbers(exercise.solution, device, seed)
     tolerance = 1e-2 * max(map(abs, right), default=0.0)
     return len(numbers) == len(right) and all(
         abs(a - b) <= tolerance for a, b in zip(numbers, right, strict=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lab.config import Config
 from lab.errors import UserError, one_line
-from lab.files import system_errors_named
+from lab.files import LOCK, system_errors_named
 from lab.recording.curve import CURVE, CurveFile, Point
 from lab.recording.reading import read_run
 from lab.recording.summary import SUMMARY, Damaged, Summary
@@ -21,7 +21,7 @@ def make_folder(folder: Path) -> None:
     """
     with system_errors_named(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        found = sorted(os.listdir(folder))
+        found = sorted(name for name in os.listdir(folder) if name != LOCK)
     if SUMMARY in found or CURVE in found:
         raise UserError(
             f"{folder} already holds a run; use another folder, or resume it with resume={folder}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
-from datasets import digits, nothing, random_regression
+from datasets import digits, nothing, random_regression, sine
 
 
 def test_random_regression_draws_x_then_y():
@@ -59,3 +61,12 @@ def test_nothing_returns_the_output():
     data = nothing().to(torch.device("cpu"), torch.float64)
     assert data.x is None
     assert data.loss(torch.tensor(2.5), None).item() == 2.5
+
+
+def test_sine_is_one_period_with_both_ends():
+    data = sine(samples=2000)
+    assert data.x.shape == data.y.shape == (2000,)
+    assert (data.x[0].item(), data.x[-1].item()) == pytest.approx((-math.pi, math.pi))
+    torch.testing.assert_close(data.x.diff(), torch.full((1999,), 2 * math.pi / 1999))
+    assert torch.equal(data.y, torch.sin(data.x))
+    assert data.x_test is None

@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from functions import SqrtReciprocalSquare, SumSqrt, Template
+from functions import LegendrePolynomial3, SqrtReciprocalSquare, SumSqrt, Template
 
 FORMULAS = {
+    LegendrePolynomial3: (lambda x: (5 * x**3 - 3 * x) / 2, 1),
     SqrtReciprocalSquare: (lambda x, y: x.sqrt() + 1 / x + 2 * y**2, 2),
     SumSqrt: (lambda x: (x**2 - 1).sqrt().sum(), 1),
     Template: (lambda x: x**3, 1),

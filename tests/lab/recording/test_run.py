@@ -242,12 +242,12 @@ def test_the_accuracy_is_that_of_the_last_step(run_in, monkeypatch, stopped):
     if stopped:
         record = Run.record
 
-        def interrupt_at_step_18(run: Run, step: int, loss: torch.Tensor) -> None:
+        def stop_at_step_18(run: Run, step: int, loss: torch.Tensor) -> None:
             record(run, step, loss)
             if step == 18:
-                os.kill(os.getpid(), signal.SIGINT)
+                os.kill(os.getpid(), signal.SIGTERM)
 
-        monkeypatch.setattr(Run, "record", interrupt_at_step_18)
+        monkeypatch.setattr(Run, "record", stop_at_step_18)
     steps = "steps=500" if stopped else "steps=20"
     few = run_in(steps, "log_every=100", *digits, folder="few").summary
     assert (few.steps, few.final_loss) == (20, each.final_loss)
