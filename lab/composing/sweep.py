@@ -30,6 +30,10 @@ class CompareRuns(Callback):
                         f"{override} is not possible in a sweep: it resumes one run, and a sweep "
                         "makes new ones"
                     )
+                if key == "show" and value != "null":
+                    raise UserError(
+                        f"{override} is not possible in a sweep; show one run at a time"
+                    )
                 if key == "experiment" and "," in value:
                     raise UserError(f"{override} is not possible; run one experiment at a time")
 
