@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lab.comparing.replay import Operation, Result, Training, equal, unequal
+from lab.comparing.replay import Operation, Result, Training, equal, pairs, unequal
 from lab.graph import called, function_of, users_line
 
 MACHINE = ("dtype", "device", "threads")
@@ -40,7 +40,7 @@ def cause(found: Difference) -> str:
     """The cause of a difference in a few sentences."""
     sections: tuple[str, ...] = ("function", "model")
     if found.kind == "start":
-        sections = ("seed", "data") if found.a.name in ("x", "y") else ("seed", *sections)
+        sections = ("seed", *sections) if found.a.wrt else ("seed", "data")
         text = f"other numbers at the start: {_said(found, sections)}."
     elif found.kind == "update":
         text, sections = _update(found), ("optimizer",)
@@ -49,7 +49,7 @@ def cause(found: Difference) -> str:
     else:
         text = _activation(found) or _rounding(found) or _operation(found)
     rest = [key for key in found.settings if key.partition(".")[0] not in sections]
-    return text + (f" Other settings differ too: {_said(found, rest)}." if rest else "")
+    return text + (f"\nOther settings differ too: {_said(found, rest)}." if rest else "")
 
 
 def maker(result: Result, training: Training) -> str:
@@ -118,7 +118,7 @@ def _activation(found: Difference) -> str:
         return ""
     for at in unequal(found.a.tensor, found.b.tensor).nonzero()[:MOST_SLOPES].tolist():
         x, grad_output = operation.input[*at].item(), operation.grad_output[*at].item()
-        if (slopes := _slopes(operation, at)) is None:
+        if not grad_output or (slopes := _slopes(operation, at)) is None:
             return ""
         does = []
         for side in sides:
@@ -129,7 +129,7 @@ def _activation(found: Difference) -> str:
             if not min(slopes) - 1e-3 <= factor <= max(slopes) + 1e-3:
                 return (
                     f"another backward. At an input of {x:.9g} the derivative of forward is "
-                    f"{slopes[0]:.3g}, but {does[-1]}. {_check(side)}"
+                    f"{slopes[0]:.3g}, but {does[-1]}.{_check(side)}"
                 )
         kink = kink or (
             f"a kink. At an input of exactly {x:.9g} the slope of forward is {slopes[0]:.3g} on "
@@ -173,7 +173,7 @@ def _rounding(found: Difference) -> str:
         f"rounding. Both compute {what}. The two values are {units} units in the last place apart"
     )
     text += "." if is_float64 else f"; in float64 the largest difference is {in_float64:.2g}."
-    for a, b in zip(trainings[0].results, trainings[1].results, strict=True):
+    for a, b in pairs(trainings[0].results, trainings[1].results):
         # A forward that rounds differently must not hide a wrong backward.
         later = _in_float64(replace(found, kind="backward", a=a, b=b))
         if not _agree(later):
@@ -208,7 +208,7 @@ def _operation(found: Difference) -> str:
         given = "input" if found.kind == "forward" else "grad_output"
         return (
             f"another {found.kind}. From the same {given} {names[0][0]} and {names[1][0]} compute "
-            f"different numbers. {_check(a, b)}"
+            f"different numbers.{_check(a, b)}"
         )
     if not equal(a.again(*found.trainings[0].machine), a.tensor):
         return f"chance: {names[0][0]} gives other numbers when it is repeated."
@@ -219,8 +219,7 @@ def _check(*sides: Result) -> str:
     """How to check the user's Functions among the operations."""
     nodes = [node for side in sides for node in side.operation.nodes]
     functions = dict.fromkeys(function for node in nodes if (function := function_of(node)))
-    checks = [f"`python check.py {f.__module__}.{f.__qualname__}`" for f in functions]
-    return f"Try {' and '.join(checks)}." if checks else ""
+    return "".join(f"\n  try: python check.py {f.__module__}.{f.__qualname__}" for f in functions)
 
 
 def _update(found: Difference) -> str:

@@ -10,11 +10,11 @@ import torch
 
 from lab.comparing.causes import Difference, cause, maker, went_in
 from lab.comparing.labels import VALUE_ALONE, differing_keys, printable, settings
-from lab.comparing.replay import Result, Training, equal, unequal
+from lab.comparing.replay import Pair, Training, equal, pairs, unequal
 from lab.errors import UserError
 from lab.recording.reading import RecordedRun
 
-WIDTH = 100
+WIDTH = 80  # characters of a line
 
 
 def why(run: RecordedRun, reference: RecordedRun) -> str:
@@ -52,7 +52,7 @@ def _lines(runs: tuple[RecordedRun, RecordedRun]) -> Iterator[str]:
     text = [f"Never: all outputs, gradients and weights are equal in all {steps:,} steps."]
     if found is not None:
         # Said before the trainings continue, as it is about the weights of this step.
-        text = [*_where(found, names), f"Cause: {cause(found)}"]
+        text = [*_where(found, names), *f"Cause: {cause(found)}".splitlines()]
         text.insert(0, _headline(found, _losses_differ_from(found, steps)))
     yield f"Why do {names[0]} and {names[1]} differ?"
     yield from _doubts(runs, names, trainings)
@@ -70,26 +70,20 @@ def _name(differ: Mapping[str, tuple[Any, Any]], which: int) -> str:
 def _first_difference(
     a: Training, b: Training, steps: int, differ: Mapping[str, tuple[Any, Any]]
 ) -> Difference | None:
-    def compared(kind: str, step: int, *sides: list[Result]) -> Difference | None:
-        others = {result.name: result for result in sides[1]}
-        for one in sides[0]:
-            if (other := others.get(one.name)) and not equal(one.tensor, other.tensor):
-                is_output = one.wrt == "output"
-                return Difference(
-                    "forward" if is_output else kind, step, one, other, (a, b), differ
-                )
-        return None
+    for kind, step, results in _stages(a, b, steps):
+        for x, y in results:
+            if not equal(x.tensor, y.tensor):
+                kind = "forward" if x.wrt == "output" else kind
+                return Difference(kind, step, x, y, (a, b), differ)
+    return None
 
-    found = compared("start", 0, a.start(), b.start())
+
+def _stages(a: Training, b: Training, steps: int) -> Iterator[tuple[str, int, list[Pair]]]:
+    """Both trainings in program order, half a step at a time."""
+    yield "start", 0, pairs(a.start(), b.start())
     for step in range(steps):
-        found = (
-            found
-            or compared("backward", step, a.forward_and_backward(), b.forward_and_backward())
-            or compared("update", step, a.update(), b.update())
-        )
-        if found:
-            break
-    return found
+        yield "backward", step, pairs(a.forward_and_backward(), b.forward_and_backward())
+        yield "update", step, pairs(a.update(), b.update())
 
 
 def _losses_differ_from(found: Difference, steps: int) -> int | None:
@@ -99,7 +93,7 @@ def _losses_differ_from(found: Difference, steps: int) -> int | None:
     while a.step < steps:
         if not has_loss:
             a.forward_and_backward(), b.forward_and_backward()
-        if a.loss != b.loss:
+        if repr(a.loss) != repr(b.loss):
             return a.step
         a.update(), b.update()
         has_loss = False
@@ -112,18 +106,15 @@ def _doubts(
     """Where the replay does not give what was recorded, and what can't be replayed."""
     for run, name, training in zip(runs, names, trainings, strict=True):
         if training.mismatch:
-            reasons = ["another machine"]
-            if run.summary.torch != torch.__version__:
-                reasons.append(f"PyTorch {run.summary.torch}, here it is {torch.__version__}")
-            if training.config.compile:
-                reasons.append("torch.compile, which the replay leaves out")
+            compiled = " with torch.compile" if training.config.compile else ""
             yield (
                 f"The replay does not give the recorded losses of {name}: {training.mismatch}. "
-                f"Possible reasons: {'; '.join(reasons)}. What follows is true of the replay."
+                f"That run used PyTorch {run.summary.torch}{compiled}, perhaps on another machine; "
+                f"this is PyTorch {torch.__version__}. What follows is about the replay."
             )
-    versions = [run.summary.torch for run in runs]
-    if versions[0] != versions[1]:
-        yield f"PyTorch was {versions[0]} and {versions[1]}: a possible cause, which is not shown."
+    first, second = (run.summary.torch for run in runs)
+    if first != second:
+        yield f"The runs used PyTorch {first} and {second}: a possible cause, but not shown."
 
 
 def _headline(found: Difference, losses_from: int | None) -> str:
