@@ -169,9 +169,8 @@ def _rounding(found: Difference) -> str:
     at = unequal(found.a.tensor, found.b.tensor).nonzero()[0].tolist()
     x, y = found.a.tensor[*at], found.b.tensor[*at]
     units = round(((x - y).abs() / unit_in_the_last_place(torch.maximum(x.abs(), y.abs()))).item())
-    text = (
-        f"rounding. Both compute {what}. The two values are {units} units in the last place apart"
-    )
+    apart = f"{units} unit{'' if units == 1 else 's'} in the last place apart"
+    text = f"rounding. Both compute {what}. The two values are {apart}"
     text += "." if is_float64 else f"; in float64 the largest difference is {in_float64:.2g}."
     for a, b in pairs(trainings[0].results, trainings[1].results):
         # A forward that rounds differently must not hide a wrong backward.

@@ -15,6 +15,7 @@ from lab.errors import UserError
 from lab.recording.reading import RecordedRun
 
 WIDTH = 80  # characters of a line
+LONGEST_NAME = 30
 
 
 def why(run: RecordedRun, reference: RecordedRun) -> str:
@@ -39,7 +40,9 @@ def why(run: RecordedRun, reference: RecordedRun) -> str:
 def _lines(runs: tuple[RecordedRun, RecordedRun]) -> Iterator[str]:
     configs = [settings(run) for run in runs]
     differ = {key: (configs[0].get(key), configs[1].get(key)) for key in differing_keys(configs)}
-    names = [_name(differ, i) or f"the {('first', 'second')[i]} run" for i in (0, 1)]
+    long_names, names = [_name(differ, 0), _name(differ, 1)], ["the first run", "the second run"]
+    if all(1 <= len(name) <= LONGEST_NAME for name in long_names):
+        names = long_names
     trainings: list[Training] = []
     for run, name in zip(runs, names, strict=True):
         try:
@@ -49,12 +52,14 @@ def _lines(runs: tuple[RecordedRun, RecordedRun]) -> Iterator[str]:
             return
     steps = min(run.summary.steps for run in runs)
     found = _first_difference(trainings[0], trainings[1], steps, differ)
-    text = [f"Never: all outputs, gradients and weights are equal in all {steps:,} steps."]
+    same_names = trainings[0].parameters.keys() == trainings[1].parameters.keys()
+    what = "outputs, gradients and weights" if same_names else "outputs and losses"
+    text = [f"Never: all {what} are equal, bit for bit, in all {steps:,} steps."]
     if found is not None:
         # Said before the trainings continue, as it is about the weights of this step.
         text = [*_where(found, names), *f"Cause: {cause(found)}".splitlines()]
         text.insert(0, _headline(found, _losses_differ_from(found, steps)))
-    yield f"Why do {names[0]} and {names[1]} differ?"
+    yield f"Why do {' and '.join(filter(None, long_names)) or 'the two runs'} differ?"
     yield from _doubts(runs, names, trainings)
     yield from text
 

@@ -11,7 +11,7 @@ from torch.autograd.graph import Node
 from lab.config import Config
 from lab.errors import UserError
 from lab.graph import nodes_between, users_line
-from lab.parts import check_fits, make_parts, threads_for
+from lab.parts import make_parts, threads_for
 
 Gradients = Sequence[Tensor | None]
 
@@ -30,7 +30,6 @@ def backward_in_words(config: Config) -> str:
     if config.resume:
         raise UserError("show=backward is not possible with resume: it shows a first step")
     data, model, _ = make_parts(config)
-    check_fits(model, config.choices["function"])
     torch.set_num_threads(threads_for(config, data, model.parameters()))
     loss = data.loss(model(data.x), data.y)
     lines = [f"loss {loss.item():.4g}, and its backward:"]
