@@ -144,7 +144,7 @@ def _slopes(operation: Operation, at: list[int]) -> tuple[float, float] | None:
     Returns:
         Both, in float64; None where they depend on the step size, so that they prove nothing.
     """
-    x, grad_output = operation.input.double(), operation.grad_output.double()
+    x, grad_output = operation.input.cpu().double(), operation.grad_output.cpu().double()
 
     def slope(h: float) -> float:
         moved = x.clone()
@@ -209,7 +209,8 @@ def _operation(found: Difference) -> str:
             f"another {found.kind}. From the same {given} {names[0][0]} and {names[1][0]} compute "
             f"different numbers.{_check(a, b)}"
         )
-    if not equal(a.again(*found.trainings[0].machine), a.tensor):
+    machine = found.trainings[0].machine
+    if not equal(a.again(*machine), a.again(*machine)):
         return f"chance: {names[0][0]} gives other numbers when it is repeated."
     return f"the settings {_said(found, ('function', 'model'))}."
 
@@ -240,9 +241,10 @@ def _is_rounding(found: Difference) -> bool:
     """Whether two updates are `weight - lr * gradient` with the same lr, but for rounding."""
     lr, name = found.trainings[0].config.optimizer.get("lr", 0), found.a.wrt
     for training in found.trainings:
-        before, updated = training.before[name], training.parameters[name]
-        assert updated.grad is not None
-        plain = before.double() - lr * updated.grad.double()
+        before, weight = training.before[name].cpu(), training.parameters[name]
+        assert weight.grad is not None
+        updated, grad = weight.detach().cpu(), weight.grad.cpu()
+        plain = before.double() - lr * grad.double()
         unit = unit_in_the_last_place(torch.maximum(updated.abs(), before.abs()))
         if ((updated - plain).abs() > 2 * unit).any():
             return False
