@@ -230,8 +230,10 @@ def _update(found: Difference) -> str:
         if key != "_target_" and (optimizers[0].get(key) or 0) != (optimizers[1].get(key) or 0)
     ]
     if _is_rounding(found):
-        text = "rounding. Both compute weight - lr * gradient, to 2 units in the last place."
-        return text + (f" But the optimizers differ, too: {', '.join(differ)}." if differ else "")
+        text = "to 2 units in the last place, both compute weight - lr * gradient"
+        if differ:
+            return f"the update. In this step, {text}, but the optimizers have {', '.join(differ)}."
+        return f"rounding. {text.capitalize()}."
     same = optimizers[0]["_target_"] == optimizers[1]["_target_"]
     what = ", ".join(differ) if same else " and ".join(map(_call, optimizers))
     return f"the update. The weights and gradients are equal, but not the optimizers: {what}."

@@ -127,9 +127,10 @@ def test_rounding_does_not_hide_a_wrong_backward(explain):
 @pytest.mark.parametrize(
     ("first", "second", "step", "says"),
     [
-        ("manual_sgd", "sgd", 0, "Cause: rounding. Both compute weight - lr * gradient"),
+        ("manual_sgd", "sgd", 0, "Cause: rounding. To 2 units in the last place, both compute"),
         ("sgd", "momentum", 1, "Cause: the update. The weights and gradients are equal, but not"),
         ("sgd", "momentum", 1, "momentum=0.0 and momentum=0.9"),
+        ("manual_sgd", "momentum", 0, "Cause: the update. In this step, to 2 units"),
         ("manual_sgd", "momentum", 0, "momentum=none and momentum=0.9"),
         ("manual_sgd", "adam", 0, "optimizers.ManualSGD(lr=1e-06) and torch.optim.Adam(lr=0.01)"),
     ],
