@@ -492,18 +492,25 @@ def _backward_as_case(case: Case) -> Case:
 
 
 def _why_second(case: Case) -> str:
-    """The cause, where the graph shows it."""
+    """The cause, where the graph shows it: a kept tensor that follows a change of the inputs."""
+    args = [case.args[i] * 1.0001 if i in case.floats else a for i, a in enumerate(case.args)]
+    kept, moved = _kept_by_forward(case), _kept_by_forward(replace(case, args=tuple(args)))
+    for name in kept.keys() & moved.keys():
+        if not equal_with_nan(kept[name], moved[name]):
+            return say("kept for the second", name=name)
+    return say("unseen by autograd")
+
+
+def _kept_by_forward(case: Case) -> dict[str, torch.Tensor]:
+    """The tensors on ctx, saved or as attributes, that are neither inputs nor outputs."""
     copies = [copied(leaf) for leaf in case.leaves()]
     returned = case.apply(*copies)
     node = node_of(case, next(r for r in returned if can_need_grad(r) and r.requires_grad))
     known = {t.data_ptr() for t in (*copies, *returned) if can_need_grad(t)}
-    kept = {f"ctx.{name}": value for name, value in vars(node).items()} if node is not None else {}
+    kept = {f"ctx.{name}": value for name, value in getattr(node, "__dict__", {}).items()}
     for number, saved in enumerate(getattr(node, "saved_tensors", ())):
         kept[f"saved tensor {number}"] = saved
-    for name, value in kept.items():
-        if can_need_grad(value) and value.data_ptr() not in known:
-            return say("kept for the second", name=name)
-    return say("unseen by autograd")
+    return {k: v for k, v in kept.items() if can_need_grad(v) and v.data_ptr() not in known}
 
 
 def forward_mode(case: Case) -> list[Finding]:
