@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import matplotlib
+import pytest
 from conftest import HOME
 from pages import paste
 
 
+@pytest.mark.slow
 def test_notebook(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     matplotlib.use("Agg")  # draws without a screen
