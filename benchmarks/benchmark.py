@@ -25,21 +25,19 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 from tqdm import tqdm
 
 HOME = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HOME))
 
 from benchmarks import plain  # noqa: E402
-from lab.composing.rules import validated  # noqa: E402
+from lab.composing.compose import compose_config  # noqa: E402
 from train import train  # noqa: E402
 
 Sizes = tuple[int, int, int, int]  # samples, features, hidden units, targets
 Contender = Callable[[], float]  # returns what a row shows: seconds or MiB
 
-OFFICIAL: Sizes = plain.OFFICIAL
+EXAMPLE: Sizes = plain.EXAMPLE
 LARGE: Sizes = (512, 1024, 1024, 10)
 LARGEST: Sizes = (2048, 2048, 2048, 10)
 FUNCTIONS = ["builtin", "relu", "nn", "myrelu", "linearfunction", "linearfunction_in_out", "custom"]
@@ -49,26 +47,23 @@ PAIRS = ["builtin", "myrelu", "nn", "linearfunction", "custom"]  # without and w
 LR = 1e-9
 
 
-def ours(*overrides: str, sizes: Sizes = OFFICIAL, steps: int = 500) -> float:
+def ours(*overrides: str, sizes: Sizes = EXAMPLE, steps: int = 500) -> float:
     """Train as train.py does, every step recorded and shown; seconds a step, as the run says."""
     keys = ("data.samples", "data.features", "model.hidden", "data.targets")
     size = [f"{key}={value}" for key, value in zip(keys, sizes, strict=True)]
     always = [*size, f"steps={steps}", f"optimizer.lr={LR}", "progress=true"]
-    with initialize_config_dir(str(HOME / "conf"), version_base="1.3"):
-        cfg = compose("config", [*always, *overrides], return_hydra_config=True)
-    choices = cfg.hydra.runtime.choices
-    config = validated(OmegaConf.masked_copy(cfg, [k for k in cfg if k != "hydra"]), choices, [])
+    always.append(f"threads={torch.get_num_threads()}")  # as many as the plain loop has
     with tempfile.TemporaryDirectory() as folder:
-        run = train(config, Path(folder))
+        run = train(compose_config(*always, *overrides), Path(folder))
     return 1 / run.summary.steps_per_second
 
 
-def theirs(sizes: Sizes = OFFICIAL, steps: int = 500, **options: object) -> float:
+def theirs(sizes: Sizes = EXAMPLE, steps: int = 500, **options: object) -> float:
     """The script that people write, each loss printed; seconds a step."""
     return plain.fit(range(steps), sizes, lr=LR, **options) / steps
 
 
-def theirs_recorded(sizes: Sizes = OFFICIAL, steps: int = 500, **options: object) -> float:
+def theirs_recorded(sizes: Sizes = EXAMPLE, steps: int = 500, **options: object) -> float:
     """The same, each loss recorded and shown as people do it; seconds a step."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         return plain.fit_recorded(steps, sizes, lr=LR, **options) / steps
@@ -151,7 +146,7 @@ def loops(device: str, rounds: int) -> None:
     """Seconds a step: the plain loop, ours, and what the hardware allows."""
     on = f"device={device}"
     for sizes, steps, times in (
-        (OFFICIAL, 500, 3 * rounds),  # short, and so the noisiest
+        (EXAMPLE, 500, 3 * rounds),  # short, and so the noisiest
         (LARGE, 50, rounds),
         (LARGEST, 5, rounds),
     ):
@@ -161,7 +156,7 @@ def loops(device: str, rounds: int) -> None:
         table(
             f"A step at {shape} on {device}, {threads(device)}",
             {
-                "plain official loop, loss printed": partial(theirs, sizes, steps, device=device),
+                "the plain loop, loss printed": partial(theirs, sizes, steps, device=device),
                 "the same with SummaryWriter and tqdm": partial(
                     theirs_recorded, sizes, steps, device=device
                 ),
@@ -172,7 +167,7 @@ def loops(device: str, rounds: int) -> None:
             },
             times, 1e6, "µs",
         )  # fmt: skip
-        functions = FUNCTIONS if sizes == OFFICIAL else PAIRS
+        functions = FUNCTIONS if sizes == EXAMPLE else PAIRS
         table(
             f"Functions at {shape} on {device}, {threads(device)}",
             {
@@ -199,9 +194,9 @@ def details(device: str, rounds: int) -> None:
     table(
         f"compile on {device}, {threads(device)}",
         {
-            "compile=false": partial(ours, on, sizes=OFFICIAL, steps=500),
+            "compile=false": partial(ours, on, sizes=EXAMPLE, steps=500),
             # The first steps compile: that is part of what it costs.
-            "compile=true": partial(ours, on, "compile=true", sizes=OFFICIAL, steps=500),
+            "compile=true": partial(ours, on, "compile=true", sizes=EXAMPLE, steps=500),
             "compile=true, 20,000 steps": partial(ours, on, "compile=true", steps=20_000),
         },
         1, 1e6, "µs",
@@ -255,7 +250,7 @@ def processes(rounds: int) -> None:
         rounds, 1, "MiB",
     )  # fmt: skip
     table(
-        "Peak memory of a process at the official size",
+        "Peak memory of a process at 64x1000x100x10",
         {
             f"{steps:,} steps": partial(peak_memory, train_py, f"steps={steps}")
             for steps in (500, 5_000, 50_000)
