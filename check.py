@@ -31,7 +31,7 @@ from lab.checking.targets import find_functions, functions_in, module_names
 from lab.checking.users_code import Crash
 from lab.checking.verdict import Finding, Verdict
 from lab.course.exercise import Exercise, find_exercises
-from lab.course.grading import grade
+from lab.course.grading import SECONDS, grade, grade_all, record
 from lab.course.session import print_hint, print_overview, report, watch
 from lab.devices import pick_device
 from lab.errors import UserError, errors_as_messages, user_traceback
@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
         raise UserError("device=mps: it has no float64, which the check needs; use cpu or cuda")
     how = {"device": str(device), "seed": options.seed, "eps": options.eps, "atol": options.atol}
     sys.path.insert(1, os.getcwd())  # a Function of your own, in the folder you stand in
-    exercises = [] if options.target is None else find_exercises(options.target)
+    exercises = find_exercises(options.target or "")
     if exercises:
         verdicts = _exercises(exercises, options, how)
     elif options.hint or options.watch:
@@ -69,17 +69,23 @@ def _functions(options: argparse.Namespace, how: dict[str, Any]) -> list[Verdict
 def _exercises(
     exercises: list[Exercise], options: argparse.Namespace, how: dict[str, Any]
 ) -> list[Verdict]:
+    how = {**how, "seconds": options.timeout}
     if options.hint:
-        print_hint(exercises, **how)
+        print_hint(exercises, options.hint, **how)
         return []
     if options.watch:
         return watch(exercises, **how)
     if options.json:
-        return _print_json(attempt(grade, exercise, **how) for exercise in exercises)
+        verdicts = list(grade_all(exercises, at_once=os.cpu_count() or 1, **how))
+        for verdict in verdicts:
+            print(verdict.printed, end="", file=sys.stderr)
+        pairs = zip(exercises, verdicts, strict=True)
+        _print_records([record(exercise, verdict) for exercise, verdict in pairs])
+        return verdicts
     if len(exercises) > 1:
         return print_overview(exercises, **how)
     (exercise,) = exercises
-    verdict = attempt(grade, exercise, **how)
+    verdict = grade(exercise, **how)
     print(report(exercise, verdict))
     return [verdict]
 
@@ -98,9 +104,20 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--atol", type=_positive, default=1e-4, help="allowed difference (default 1e-4)"
     )
+    parser.add_argument(
+        "--timeout",
+        type=_positive,
+        default=SECONDS,
+        metavar="SECONDS",
+        help=f"time limit for one answer (default {SECONDS})",
+    )
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help="a list of verdicts, for scripts")
-    output.add_argument("--hint", action="store_true", help="the idea behind an exercise")
+    output.add_argument(
+        "--hint",
+        action="count",
+        help="the idea behind an exercise; --hint --hint for the first line of its answer, too",
+    )
     output.add_argument(
         "--watch", action="store_true", help="check an exercise at every save, then the next"
     )
@@ -148,9 +165,12 @@ def _checked(name: str, find: Callable[[], list[Any]], how: dict[str, Any]) -> I
 def _print_json(verdicts: Iterable[Verdict]) -> list[Verdict]:
     with redirect_stdout(sys.stderr):  # where the code under check prints, too
         verdicts = list(verdicts)
-    records = [{**asdict(verdict), "as_declared": verdict.as_declared} for verdict in verdicts]
-    print(json.dumps(jsonable(records), indent=2))
+    _print_records([{**asdict(v), "as_declared": v.as_declared} for v in verdicts])
     return verdicts
+
+
+def _print_records(records: list[dict[str, Any]]) -> None:
+    print(json.dumps(jsonable(records), indent=2))
 
 
 def _print_reports(verdicts: Iterator[Verdict]) -> list[Verdict]:

@@ -59,7 +59,18 @@ def message_of(error: BaseException) -> tuple[str, int]:
         return f"error: {where}{error.strerror or error}\n", 2
     if unwritten := _unwritten(error):
         return f"error: {unwritten}\n", 1
+    if _is_out_of_memory(error) and not users_lines(error):
+        reason = str(error).splitlines()[0]
+        return f"error: there is not enough memory; use smaller sizes ({reason})\n", 2
     return user_traceback(error), 1
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    # PyTorch raises a plain RuntimeError for the CPU, and its own subclass for an accelerator.
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError)
+        and ("can't allocate memory" in str(error) or "out of memory" in str(error))
+    )
 
 
 def is_interruption(error: BaseException | None) -> bool:

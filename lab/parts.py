@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
+import inspect
 import re
+import sys
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
 import torch
 from hydra.errors import InstantiationException
-from hydra.utils import instantiate
+from hydra.utils import get_object, instantiate
 from torch import Tensor, nn
 
 from lab.config import Config
@@ -71,9 +74,19 @@ def build(config: Config, group: str, *args: Any) -> Any:
         key = f"{group}.{where[1]}" if where else group
         # The model takes its layers and its activation from the function's file.
         key = re.sub(r"^model\.(?=(linear|activation)\b)", "function.", key)
-        raise UserError(f"{key}: {_root_cause(error)}") from error
+        raise UserError(f"{key} can't be made: {_root_cause(error)}") from error
     except (TypeError, ValueError) as error:
-        raise UserError(f"{group}: {error}") from error
+        if users_lines(error):
+            raise
+        raise UserError(f"{group}: {error}{_arguments(described, error)}") from error
+
+
+def _arguments(described: dict[str, Any], error: Exception) -> str:
+    """The arguments that the target takes, for an error about an argument that it does not."""
+    if "unexpected keyword" not in str(error):
+        return ""
+    names = [*inspect.signature(get_object(described["_target_"])).parameters]
+    return f"; it takes {', '.join(names)}"
 
 
 def _without_hydra(part: Any) -> Any:
@@ -87,6 +100,13 @@ def _without_hydra(part: Any) -> Any:
 def _root_cause(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        # `functions.MyRelu` is taken for a module where the class is misspelt.
+        parent, _, name = error.name.rpartition(".")
+        module = sys.modules.get(parent)
+        classes = [n for n in dir(module) if module and isinstance(getattr(module, n), type)]
+        near = difflib.get_close_matches(name, classes, n=1)
+        return f"{parent} has no {name}; did you mean {near[0]}?" if near else str(error)
     lines = str(error).splitlines()
     # Hydra quotes the error of an import in its own message, over several lines.
     return lines[0] if not isinstance(error, InstantiationException) else " ".join(lines)
@@ -119,6 +139,9 @@ def check_fits(model: nn.Module, function: str) -> None:
         if users_lines(error):
             raise
         raise UserError(f"function={function} does not fit: {needs}; {error}") from error
+    if isinstance(output, torch.autograd.Function):
+        name = type(output).__name__
+        raise UserError(f"function={function} names the Function {name} itself; write {name}.apply")
     if not isinstance(output, Tensor) or output.shape != wanted:
         got = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
         raise UserError(

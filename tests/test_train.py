@@ -46,16 +46,21 @@ def official() -> list[float]:
 def test_command_line_gives_the_official_losses_bit_for_bit(tmp_path, official):
     done = command("train.py", "function=myrelu", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""  # no bar fragments where stderr is no terminal
+    # Without a terminal there are lines instead of a bar.
+    shown = [line.split() for line in done.stderr.splitlines()]
+    assert [int(step) for _, step, *_ in shown] == [0, 99, 199, 299, 399, 499]
     outcome, where, how = done.stdout.splitlines()
     assert outcome.startswith("finished on cpu: loss 2942866") and "steps a second" in outcome
     (folder,) = (tmp_path / "outputs").iterdir()
     assert where == f"run: outputs/{folder.name}"
-    assert how == "view with: tensorboard --logdir outputs"
+    assert how == f"view with: tensorboard --logdir outputs/{folder.name}"
     assert folder.name.startswith("myrelu_manual_sgd_cpu_20")
 
     losses = curve(folder)
     assert losses == official
+    assert [float(loss) for *_, loss in shown] == pytest.approx(
+        [losses[int(step)] for _, step, *_ in shown], rel=1e-5
+    )
     # The last digit of the first loss depends on the processor, the late ones on more.
     assert losses[0] == pytest.approx(29428666.0, rel=1e-6)
     assert losses[99] == pytest.approx(427.82, rel=1e-3)

@@ -1,1 +1,1 @@
-"""A model answer to each exercise, its derivation, and what the grader knows about it."""
+"""A model answer to each exercise, its derivation, and what the grader needs to know about it."""

@@ -33,7 +33,8 @@ from typing import Any, Literal
 from lab import HOME
 from lab.errors import UserError, is_users_file, one_line, users_lines
 
-PRELOADED = ["torch", "lab.checking.check"]
+# torch.autograd.grad imports the second one, a second's work, when it is first called.
+PRELOADED = ["torch", "torch.fx.experimental.symbolic_shapes", "lab.checking.check"]
 LARGEST_FILE_BYTES = 50_000_000  # an endless loop may print
 PRINTED_CHARACTERS = 10_000
 
@@ -196,6 +197,7 @@ def warm_up() -> None:
     environment = dict(os.environ)
     path = [str(HOME), *filter(None, [environment.get("PYTHONPATH")])]
     os.environ |= {"PYTHONPATH": os.pathsep.join(path), "PYTHONSAFEPATH": "1"}
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # PyTorch's own remarks on slow vmap
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         from multiprocessing import forkserver
@@ -242,8 +244,8 @@ def _text_of(file: Path) -> str:
 def _place_in_users_code(stack: str) -> str:
     """Where the stack that `faulthandler` wrote was last in the user's code.
 
-    >>> _place_in_users_code(f'  File "{HOME}/exercises/e01_square.py", line 7 in backward')
-    ' in backward, line 7 of e01_square.py'
+    >>> _place_in_users_code(f'  File "{HOME}/functions/myrelu.py", line 7 in backward')
+    ' in backward, line 7 of myrelu.py'
     """
     for file, line, function in re.findall(r'File "(.+)", line (\d+) in (.+)', stack):
         if is_users_file(file):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 JUMP = 1e5  # a one-sided slope as steep as that, at a point without a derivative, is a jump
 
@@ -65,6 +66,7 @@ class Verdict:
         vmap_reason: why not, or an empty string.
         users_lines: the traceback of a fault in the Function's own code, starting there; of a fault
             in the check, all of it.
+        printed: the end of what the code under check wrote to stdout and stderr.
     """
 
     name: str
@@ -80,6 +82,18 @@ class Verdict:
     vmap: bool = False
     vmap_reason: str = ""
     users_lines: str = ""
+    printed: str = ""
+
+    @classmethod
+    def from_plain(cls, record: dict[str, Any]) -> Verdict:
+        """A verdict from the plain data of `to_plain`, as it comes from a child process."""
+        findings = [Finding(**finding) for finding in record["findings"]]
+        kinks = [Kink(**kink) for kink in record["kinks"]]
+        return cls(**{**record, "findings": findings, "kinks": kinks})
+
+    def to_plain(self) -> dict[str, Any]:
+        """Dictionaries, lists, texts and numbers alone."""
+        return asdict(self)
 
     @property
     def kinds(self) -> list[str]:

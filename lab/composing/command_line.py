@@ -13,8 +13,10 @@ from contextlib import contextmanager
 
 from hydra.errors import HydraException, OverrideParseException
 from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
-from lab.composing.rules import GROUPS, no_such_choice, no_such_key
+from lab.composing.rules import GROUPS
+from lab.composing.suggestions import KEYS, no_such_choice, no_such_key
 from lab.errors import UserError, errors_as_messages
 
 
@@ -23,16 +25,37 @@ def command_line() -> Iterator[None]:
     """Run Hydra's main so that whatever stops it is one message and an exit code."""
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # else Hydra prints a traceback of its own
     logging.raiseExceptions = False  # a full disk is one message, not one more for train.log
+    logging.captureWarnings(True)  # so that they go above a progress bar, and into train.log
     signal.signal(signal.SIGINT, signal.default_int_handler)
     # All is imported, and it stays: the garbage collector need not look through it (lab/start.py).
     gc.freeze()
     gc.enable()
     sys.path.append(os.getcwd())  # a Function may lie in the folder that the user stands in
+    if sys.stderr is None:  # closed by the shell
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     try:
         with errors_as_messages(), explaining_hydra():
+            refuse_flags(sys.argv[1:])
             yield
+            print(end="", flush=True)  # an error here means that the outcome was not printed
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to interrupt
+
+
+def refuse_flags(arguments: list[str]) -> None:
+    """Refuse `--steps 100`, which other programs take for `steps=100`.
+
+    >>> refuse_flags(["function=relu", "--steps", "100"])
+    Traceback (most recent call last):
+        ...
+    lab.errors.UserError: --steps is not an option; write steps=100
+    """
+    for number, argument in enumerate(arguments):
+        flag, _, value = argument.partition("=")
+        key = flag.lstrip("-").replace("-", "_")
+        if flag.startswith("--") and key in KEYS:
+            value = value or " ".join(arguments[number + 1 : number + 2]) or "VALUE"
+            raise UserError(f"{flag} is not an option; write {key}={value}")
 
 
 @contextmanager
@@ -47,9 +70,13 @@ def explaining_hydra() -> Iterator[None]:
         ) from error
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(_explanation(str(error))) from error
-    except ValueError as error:
+    except YAMLError as error:
+        raise UserError(
+            f"a config file is not valid YAML: {' '.join(str(error).split())}"
+        ) from error
+    except ValueError as error:  # Hydra's, before the job begins
         if not str(error).startswith("Config group override must be"):
-            raise
+            raise UserError(str(error)) from error
         typed = [a for a in sys.argv if a.lstrip("+").partition("=")[0] in (*GROUPS, "experiment")]
         raise UserError(
             f"{' '.join(typed)} is not valid; a choice is the name of a file, such as function=relu"
@@ -60,7 +87,8 @@ def _explanation(text: str) -> str:
     if key := re.search(r"Could not (?:override|append to config) '([^'=]+)", text):
         return no_such_key(key[1])
     if choice := re.search(r"Could not (?:find|load) '([\w/]+)/([^'/]*)'", text):
-        return no_such_choice(*choice.groups())
+        found = re.findall(r"^\t(\S+)$", text, re.MULTILINE)
+        return no_such_choice(choice[1], choice[2], found)
     if several := re.search(r"Ambiguous value for argument '([^']+)'", text):
         return f"{several[1]} has several values; for a sweep: python train.py -m {several[1]}"
     if ours := re.search(r"UserError raised while resolving interpolation: (.*)", text):

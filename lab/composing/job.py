@@ -59,18 +59,22 @@ def run_job(train: Train, cfg: DictConfig) -> float:
 
 
 def _alone(train: Train, cfg: DictConfig, folder: Path, run_path: Path) -> Run:
-    is_new = not (folder / SUMMARY).exists()
+    was_there = (folder / SUMMARY).exists()
     try:
         with errors_as_messages():  # before Hydra adds lines of its own to an error
             run = _start(train, cfg, folder)
-        log.info(run.summary.outcome())
-    finally:
+    except SystemExit:
         with suppress(OSError):  # it holds a run, or files of somebody else
             folder.rmdir()
-        if is_new and (folder / SUMMARY).exists():
+        if not was_there and (folder / SUMMARY).exists():
             log.info("run: %s", run_path.as_posix())
+        raise
+    log.info(run.summary.outcome())
+    if run.summary.data == "digits" and run.config.model["init"] == "normal":
+        log.info("hint: the digits train best with model.init=he optimizer.lr=1.0")
+    log.info("run: %s", run_path.as_posix())
     if run.signal is None:
-        log.info("view with: tensorboard --logdir %s", shlex.quote(run_path.parent.as_posix()))
+        log.info("view with: tensorboard --logdir %s", shlex.quote(run_path.as_posix()))
     else:
         override = f"resume={quoted(run_path)}"
         log.info("resume with: python train.py %s", shlex.quote(override))
@@ -101,6 +105,8 @@ def _start(train: Train, cfg: DictConfig, folder: Path) -> Run:
     config = validated(cfg, hydra_cfg.runtime.choices, typed_overrides())
     if hydra_cfg.mode == RunMode.MULTIRUN and config.progress is None:
         config = dataclasses.replace(config, progress=False)
+    if folder == Path(hydra_cfg.runtime.cwd, "outputs"):
+        raise UserError("hydra.run.dir=outputs is not possible: that folder holds the runs")
     if config.resume:
         if not folder.samefile(Path(hydra_cfg.runtime.cwd, config.resume)):
             raise UserError(

@@ -39,7 +39,9 @@ def quoted(path: Path) -> str:
     ('outputs/run', '"my runs/a=b"', '"2024"')
     """
     text = path.as_posix()
-    return text if re.fullmatch(r"[A-Za-z_][\w./+-]*", text, flags=re.ASCII) else f'"{text}"'
+    plain = re.fullmatch(r"[A-Za-z_][\w./+-]*", text, flags=re.ASCII)
+    words = ("null", "true", "false", "nan", "inf")
+    return text if plain and text.lower() not in words else '"{}"'.format(text.replace('"', r"\""))
 
 
 def _name_of_this_job(device: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from lab.composing.rules import as_typed
 from lab.config import Config
+from lab.devices import pick_device
 from lab.errors import UserError
 from lab.recording.folder import recorded_config
 
@@ -38,6 +39,13 @@ def resumed(typed: Config, folder: Path) -> Config:
                     f"{key}={as_typed(now)} is not possible: the run in {folder} has "
                     f"{key}={as_typed(before)}; leave {key} out, or start a new run"
                 )
+    try:
+        pick_device(own.device)
+    except UserError as error:
+        raise UserError(
+            f"resume={typed.resume} is not possible here: the run used device={own.device}, which "
+            "this machine or this PyTorch does not have; resume it where there is one"
+        ) from error
     return dataclasses.replace(own, **changes)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,13 +11,12 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from lab import HOME
+from lab.composing.suggestions import no_such_choice, no_such_key
 from lab.config import Config
 from lab.devices import ALLOWED, pick_device
 from lab.errors import UserError
 from lab.parts import DTYPES
 
-CONF = HOME / "conf"
 GROUPS = ("function", "model", "data", "optimizer")
 MOST_ELEMENTS = 10**9  # of one tensor: 4 GB in float32
 
@@ -83,7 +81,7 @@ RULES: dict[str, Rule] = {
     "optimizer.momentum": _number(0),
     "function.layout": _one_of("out_in", "in_out"),
 }
-KEYS = [*RULES, *GROUPS, "function.linear", "function.activation"]
+KEYS = {*RULES, *GROUPS, "function.linear", "function.activation"}
 OF_A_RUN = [key.name for key in dataclasses.fields(Config)][:-2]  # not choices and overrides
 
 
@@ -101,24 +99,34 @@ def validated(cfg: DictConfig, choices: Mapping[str, str], overrides: Sequence[s
     for group in GROUPS:
         if not OmegaConf.is_dict(cfg.get(group)):
             raise UserError(no_such_choice(group, as_typed(cfg.get(group))))
-    if "features" in cfg.model and "features" not in cfg.data:
+    if ("features" in cfg.model) != ("features" in cfg.data):
+        needed = "data=random or data=digits" if "features" in cfg.model else "data=nothing"
         raise UserError(
-            f"model={choices['model']} does not fit data={choices['data']}; it needs data=random "
-            "or data=digits"
+            f"model={choices['model']} does not fit data={choices['data']}; it needs {needed}"
         )
     for key in [*map(str, cfg), *(f"function.{key}" for key in cfg.function)]:
         if key not in KEYS:
             raise UserError(no_such_key(key))
+    for key in ("linear", "layout", "activation"):
+        if key not in cfg.function:
+            raise UserError(
+                f"conf/function/{choices['function']}.yaml does not say {key}; let its first line "
+                "be defaults: [_activation]"
+            )
     try:
         keys: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
         reason = str(error).splitlines()[0]
         raise UserError(f"{error.full_key} is not valid: {reason}") from None
+    if type(keys.get("resume")) is int:  # a folder such as 2024
+        keys["resume"] = str(keys["resume"])
     for key, (holds, words) in RULES.items():
         section, _, name = key.rpartition(".")
         values = keys[section] if section else keys
-        if name in values and not holds(values[name]):
-            raise UserError(f"{key}={as_typed(values[name])} is not valid; use {words}")
+        if name in values and not holds(value := values[name]):
+            if isinstance(value, float) and value.is_integer() and holds(int(value)):
+                raise UserError(f"{key}={value:g} is a float; write {key}={int(value)}")
+            raise UserError(f"{key}={as_typed(value)} is not valid; use {words}")
     for name in OF_A_RUN:
         if name not in keys:
             raise UserError(f"~{name} is not possible: a run needs it; leave ~{name} out")
@@ -128,22 +136,16 @@ def validated(cfg: DictConfig, choices: Mapping[str, str], overrides: Sequence[s
     if keys["resume"] and Path(keys["resume"]).name == "checkpoint.pt":
         keys["resume"] = str(Path(keys["resume"]).parent)
     made_of = {group: choices[group] for group in GROUPS}
+    typed = [override.lstrip("+") for override in overrides]
+    changes = [t.removeprefix("function.") for t in typed if t.startswith("function.")]
+    if any(change.startswith("layout") for change in changes):
+        raise UserError(
+            "function.layout can't be changed: it is the layout of the weight that the linear part "
+            "of the function expects; choose another function"
+        )
+    if changes:
+        made_of["function"] += f" with {', '.join(changes)}"
     return Config.from_keys(keys, made_of, tuple(overrides))
-
-
-def no_such_key(key: str) -> str:
-    """The message for a key that nothing reads."""
-    near = difflib.get_close_matches(key, KEYS, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"the keys are {', '.join(KEYS)}"
-    return f"{key} is not a key of the config; {hint}"
-
-
-def no_such_choice(group: str, name: str) -> str:
-    """The message for a choice that is no file of its group."""
-    if group.startswith("hydra/"):
-        return f"{group}={name} is not installed; docs/sweeps.md lists the launchers and sweepers"
-    choices = sorted(path.stem for path in (CONF / group).glob("[!_]*.yaml"))
-    return f"{group}={name} is not a choice; use one of {', '.join(choices)}"
 
 
 def _check_sizes(keys: Mapping[Any, Any]) -> None:

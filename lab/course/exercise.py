@@ -1,16 +1,20 @@
-"""Which exercises there are, and which one a target of check.py means. Nothing here needs torch.
+"""Which exercises there are, and which one a target of check.py or a file means.
 
 The learner's file holds the task, forward, and an empty backward. The solution, a file of the same
-name in exercises/solutions/, holds all that grading needs.
+name in exercises/solutions/, holds all that grading needs. Nothing here imports torch or runs
+either of them.
 """
 
 from __future__ import annotations
 
 import ast
 import difflib
+import re
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
+from exercises import CHAPTERS
 from lab import HOME
 from lab.errors import UserError
 
@@ -22,13 +26,13 @@ class Exercise:
     """One exercise.
 
     Args:
-        stem: the name of its file without the ending: `e03_relu`.
+        stem: the name of its file without the ending: `e04_relu`.
         file: the answer, which may lie anywhere.
         solution: the file with the right answer.
 
-    >>> exercise = Exercise("e03_relu", FOLDER / "e03_relu.py", FOLDER / "solutions/e03_relu.py")
-    >>> exercise.number, exercise.name
-    (3, 'relu')
+    >>> exercise = find_exercises("exercises.square")[0]
+    >>> exercise.name, exercise.defines, exercise.chapter
+    ('square', 'Square', 'The chain rule, one element at a time')
     """
 
     stem: str
@@ -43,17 +47,35 @@ class Exercise:
     def name(self) -> str:
         return self.stem[4:]
 
-    @property
-    def hint(self) -> str:
+    @cached_property
+    def hints(self) -> tuple[str, str]:
+        """The idea, and the first line of the answer."""
         for statement in ast.parse(self.solution.read_text()).body:
-            if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "HINT":
-                return ast.literal_eval(statement.value)
-        raise ValueError(f"{self.solution} defines no HINT")
+            if "HINTS" in map(ast.unparse, getattr(statement, "targets", [])):
+                return ast.literal_eval(statement.value)  # type: ignore[attr-defined]
+        raise ValueError(f"{self.solution} defines no HINTS")
+
+    @cached_property
+    def defines(self) -> str:
+        """The name of the Function, or of the plain function, that an answer defines."""
+        defined = _defined_in(self.solution)
+        return self.name if self.name in defined else defined[0]
 
     @property
-    def trains(self) -> bool:
-        """Whether it is a choice of `python train.py`."""
-        return (HOME / f"conf/function/exercise_{self.name}.yaml").exists()
+    def chapter(self) -> str:
+        """The title of its chapter."""
+        title, starts = "", {name: title for title, name in CHAPTERS.items()}
+        for exercise in every_exercise()[: self.number]:
+            title = starts.get(exercise.name, title)
+        return title
+
+    @property
+    def trains_as(self) -> str:
+        """The choice of `python train.py` that uses the answer; empty if there is none."""
+        for group in ("function", "model"):
+            if (HOME / f"conf/{group}/exercise_{self.name}.yaml").exists():
+                return f"{group}=exercise_{self.name}"
+        return ""
 
     @property
     def is_own(self) -> bool:
@@ -73,14 +95,14 @@ def find_exercises(target: str) -> list[Exercise]:
     """The exercises that a target of check.py means; an empty list if it means something else.
 
     Args:
-        target: `exercises`, `exercises.relu`, `exercises.e03_relu`, or the path of a file whose
-            name ends in `e03_relu.py`, in any folder.
+        target: `exercises`; `exercises.relu`, `exercises.e04_relu` or `exercises.4`; or the path of
+            an answer in any folder, which is recognised as `exercise_of` says.
 
     Raises:
         UserError: there is no such exercise; the message lists the choices.
 
-    >>> [exercise.stem for exercise in find_exercises("exercises.relu")]
-    ['e03_relu']
+    >>> [exercise.name for exercise in find_exercises("exercises.relu")]
+    ['relu']
     >>> find_exercises("MyReLU")
     []
     """
@@ -88,16 +110,77 @@ def find_exercises(target: str) -> list[Exercise]:
     if target.rstrip("/") == "exercises":
         return course
     if target.endswith(".py"):
-        path = Path(target)
-        return [replace(e, file=path) for e in course if path.stem.endswith(e.stem)]
+        exercise = exercise_of(Path(target))
+        return [exercise] if exercise else []
     group, _, name = target.partition(".")
     if group != "exercises" or name.startswith("solutions"):
         return []
     name = name.partition(".")[0]
-    found = [exercise for exercise in course if name in (exercise.name, exercise.stem)]
-    if not found:
-        names = [exercise.name for exercise in course]
-        close = difflib.get_close_matches(name, names, n=1)
-        advice = f"Did you mean {close[0]}?" if close else f"Choices: {', '.join(names)}"
-        raise UserError(f"{target}: no such exercise. {advice}")
-    return found
+    found = [e for e in course if name in (e.name, e.stem, str(e.number), f"{e.number:02}")]
+    return found or [_refuse(target, name)]
+
+
+def exercise_of(file: Path) -> Exercise | None:
+    """The exercise that a file answers, by its name; None if it is no answer to an exercise.
+
+    `alice_e04_relu.py`, `e4-relu.py` and `e04_relu (1).py` answer relu, whatever the number. So
+    does `relu.py` if it defines what relu asks for: it may be a Function of somebody's own.
+
+    Raises:
+        UserError: the name has the form of an answer, but there is no such exercise.
+    """
+    _, number, name = parts_of_name(file)
+    for exercise in every_exercise():
+        if exercise.name == name or (not number and f"_{name}".endswith(f"_{exercise.name}")):
+            answer = replace(exercise, file=file)
+            if number or exercise.defines in _defined_in(file):
+                return answer
+    return _refuse(str(file), name) if number else None
+
+
+def parts_of_name(file: Path) -> tuple[str, str, str]:
+    """Student, number and name of the exercise; student and number may be empty.
+
+    >>> parts_of_name(Path("Alice B_e4-row sum (1).py"))
+    ('Alice B', '4', 'row_sum')
+    >>> parts_of_name(Path("row_sum.py"))
+    ('', '', 'row_sum')
+    """
+    stem = re.sub(r"([\s_-]*\(\d+\)|[\s_-]+copy)+$", "", file.stem, flags=re.IGNORECASE)
+    parts = re.fullmatch(r"(?:(.*)[\s_-])?e(\d+)[\s_-]+(.+)", stem, flags=re.IGNORECASE)
+    student, number, name = parts.groups(default="") if parts else ("", "", stem)
+    return student, number, re.sub(r"[\s-]+", "_", name).lower()
+
+
+def unwritten_places(file: Path) -> list[tuple[str, int, bool]]:
+    """Where `raise NotImplementedError` remains: function, line, and whether code follows it."""
+    try:
+        functions = [
+            n for n in ast.walk(ast.parse(file.read_bytes())) if isinstance(n, ast.FunctionDef)
+        ]
+    except (SyntaxError, ValueError):
+        return []
+    return [
+        (function.name, statement.lineno, statement is not function.body[-1])
+        for function in functions
+        for statement in function.body
+        if isinstance(statement, ast.Raise)
+        and statement.exc is not None
+        and ast.unparse(statement.exc) in ("NotImplementedError", "NotImplementedError()")
+    ]
+
+
+def _defined_in(file: Path) -> list[str]:
+    """The classes and functions that a file defines; an empty list if it can't be parsed."""
+    try:
+        statements = ast.parse(file.read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return []
+    return [s.name for s in statements if isinstance(s, ast.ClassDef | ast.FunctionDef)]
+
+
+def _refuse(target: str, name: str) -> Exercise:
+    names = [exercise.name for exercise in every_exercise()]
+    close = difflib.get_close_matches(name, names, n=1)
+    advice = f"Did you mean {close[0]}?" if close else f"Choices: {', '.join(names)}"
+    raise UserError(f"{target}: no such exercise. {advice}")

@@ -18,7 +18,7 @@ from typing import Self
 
 import torch
 from torch import Tensor, nn
-from tqdm import tqdm
+from tqdm.contrib.logging import logging_redirect_tqdm
 
 from lab.config import Config
 from lab.devices import pick_device
@@ -40,12 +40,11 @@ from lab.recording.events import EventFile, cut_events
 from lab.recording.folder import make_folder, points_to_keep
 from lab.recording.interruption import Interruption
 from lab.recording.points import Scalar, Unread
+from lab.recording.progress import Progress
 from lab.recording.summary import Summary
 
 log = logging.getLogger(__name__)
 file_log = logging.getLogger("lab.file_only")  # in train.log, not on the screen
-
-BAR_SECONDS = 0.25  # between two redraws
 
 
 class Run:
@@ -83,7 +82,6 @@ class Run:
         self._written_step = -1
         self._latest: Scalar | None = None
         self._last_finite_loss: float | None = None
-        self._bar = tqdm(disable=True)
         self._started = self._ended = time.perf_counter()
 
     @property
@@ -93,6 +91,7 @@ class Run:
     def __enter__(self) -> Self:
         with ExitStack() as closing:
             closing.enter_context(self._interruption)
+            closing.enter_context(logging_redirect_tqdm())  # log lines go above the bar
             points: list[Point] = []
             if self.config.resume is None:
                 make_folder(self.folder)
@@ -146,16 +145,10 @@ class Run:
             Diverged: a loss, a gradient or a weight is not finite.
             NoGradient: the first backward pass did not reach a parameter.
         """
-        progress, every = self.config.progress, self.config.checkpoint_every
-        self._bar = tqdm(
-            total=self.config.steps,
-            initial=self._first_step,
-            unit=" steps",
-            mininterval=BAR_SECONDS,
-            dynamic_ncols=True,
-            disable=None if progress is None else not progress,
-        )
-        self._started = self._next_show = time.perf_counter()
+        every = self.config.checkpoint_every
+        self._progress = Progress(self.config, self._first_step)
+        self._closing.callback(self._progress.close)
+        self._started = time.perf_counter()
         self._next_flush = self._started + self.config.flush_seconds
         for step in range(self._first_step, self.config.steps):
             # Decided before the step, so that it is recorded with all that belongs to a point.
@@ -165,7 +158,7 @@ class Run:
             self.summary.steps = step + 1
             if step == self._first_step:
                 self._check_gradients()
-            self._bar.update()
+            self._progress.update()
             if step == self._last_step:
                 break
             if every and (step + 1) % every == 0:
@@ -195,9 +188,10 @@ class Run:
         if now >= self._next_flush or (isinstance(value, float) and not math.isfinite(value)):
             self.flush()
             self._next_flush = now + self.config.flush_seconds
-        if now >= self._next_show:
-            self._show(value if isinstance(value, float) else self.summary.final_loss)
-            self._next_show = now + BAR_SECONDS
+        if self._progress.is_due(step):
+            if self._progress.has_lines and not isinstance(value, float):
+                self.flush()
+            self._show(step, value)
 
     def record_scalar(self, tag: str, step: int, value: Tensor) -> None:
         """Take note of another scalar: a tag in TensorBoard, its last value in the summary."""
@@ -270,9 +264,12 @@ class Run:
         finite = [loss for loss in losses if loss is not None]
         return why_diverged(what, self._model, finite, summary.lr)
 
-    def _show(self, loss: float | None) -> None:
-        if loss is not None:
-            self._bar.set_postfix_str(f"loss {loss:.6g}", refresh=False)
+    def _show(self, step: int, value: float | Tensor) -> None:
+        """Show a loss, or, where it lies on an accelerator, the last one that was read."""
+        if isinstance(value, float):
+            self._progress.show(step, value)
+        elif self._latest is not None:
+            self._progress.show(self._latest.step, self._latest.value)
 
     def __exit__(
         self,
@@ -282,6 +279,8 @@ class Run:
     ) -> None:
         with self._closing:
             try:
+                if self.summary.steps == 0 and self._status(error) == "failed":
+                    self._unread.clear()  # a run without a step has no curve to compare
                 self.flush()
                 if self._latest and self._latest.step > self._written_step:
                     self._write([self._latest])
@@ -295,8 +294,6 @@ class Run:
                     self.summary.steps_per_second = done / (self._ended - self._started)
                 self.summary.status = self._status(error)
                 self.summary.error = None if error is None else one_line(error)
-                self._show(self.summary.final_loss)
-                self._bar.close()
                 if error is not None:
                     file_log.error(
                         self.summary.error

@@ -1,0 +1,51 @@
+"""The two-layer network of the official example, computed by a single Function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from .two_layer_net import INITS
+
+
+class OneFunctionNet(nn.Module):
+    """network(x, w1, w2): keeps the two weights; the Function computes all the rest.
+
+    The weights start as those of a `TwoLayerNet` without biases: w1, then w2, drawn from the global
+    random state.
+
+    Args:
+        features, hidden, targets: widths of the input, the hidden layer and the output.
+        init: "normal" (the official N(0, 1)) or "he" (N(0, 2 / in_features)).
+        network: callable (x, w1, w2) -> (samples, targets), with x (samples, features),
+            w1 (features, hidden) and w2 (hidden, targets).
+
+    Raises:
+        ValueError: init is none of the above.
+
+    >>> import torch
+    >>> net = OneFunctionNet(3, 4, 2, init="normal", network=lambda x, w1, w2: x @ w1 @ w2)
+    >>> net(torch.ones(5, 3)).shape
+    torch.Size([5, 2])
+    """
+
+    def __init__(
+        self,
+        features: int,
+        hidden: int,
+        targets: int,
+        *,
+        init: str,
+        network: Callable[[Tensor, Tensor, Tensor], Tensor],
+    ) -> None:
+        super().__init__()
+        if init not in INITS:
+            raise ValueError(f"init={init} is not valid; use {' or '.join(INITS)}")
+        self.w1 = nn.Parameter(INITS[init](features, hidden))
+        self.w2 = nn.Parameter(INITS[init](hidden, targets))
+        self.network = network
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (samples, features) to (samples, targets)."""
+        return self.network(x, self.w1, self.w2)
