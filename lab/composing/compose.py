@@ -6,7 +6,8 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from lab.composing.command_line import explaining_hydra
-from lab.composing.rules import CONF, validated
+from lab.composing.rules import validated
+from lab.composing.suggestions import CONF
 from lab.config import Config
 
 
