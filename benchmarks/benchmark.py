@@ -1,11 +1,11 @@
-"""What this lab costs, beside the plain script that it replaces.
+"""Compare the speed of this lab with the plain script that it replaces.
 
-    python benchmarks/benchmark.py             # some minutes
-    python benchmarks/benchmark.py --rounds 3  # quicker and rougher
+    python benchmarks/benchmark.py             # about 9 minutes
+    python benchmarks/benchmark.py --rounds 3  # faster and less precise
 
-The contenders of a table run in turn, round after round. A figure is the median over the rounds; a
-ratio is the median of the quotients within a round, with the smallest and the largest of them, so
-that a machine that slows down half-way favours nobody.
+The contenders of a table run in turn, round after round. A time is the median over the rounds. A
+ratio divides two times of the same round, and the median, smallest and largest ratio are printed,
+so that a machine that becomes slower halfway through favours no contender.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LR = 1e-9
 
 
 def ours(*overrides: str, sizes: Sizes = EXAMPLE, steps: int = 500) -> float:
-    """Train as train.py does, every step recorded and shown; seconds a step, as the run says."""
+    """Train as train.py does, every step recorded and shown; returns the seconds a step."""
     keys = ("data.samples", "data.features", "model.hidden", "data.targets")
     size = [f"{key}={value}" for key, value in zip(keys, sizes, strict=True)]
     always = [*size, f"steps={steps}", f"optimizer.lr={LR}", "progress=true"]
@@ -59,18 +59,18 @@ def ours(*overrides: str, sizes: Sizes = EXAMPLE, steps: int = 500) -> float:
 
 
 def theirs(sizes: Sizes = EXAMPLE, steps: int = 500, **options: object) -> float:
-    """The script that people write, each loss printed; seconds a step."""
+    """Run the plain script, each loss printed; returns the seconds a step."""
     return plain.fit(range(steps), sizes, lr=LR, **options) / steps
 
 
 def theirs_recorded(sizes: Sizes = EXAMPLE, steps: int = 500, **options: object) -> float:
-    """The same, each loss recorded and shown as people do it; seconds a step."""
+    """Run the plain script with `SummaryWriter` and a bar; returns the seconds a step."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         return plain.fit_recorded(steps, sizes, lr=LR, **options) / steps
 
 
 def products(sizes: Sizes, steps: int, device: str) -> float:
-    """The matrix products of a step and nothing else; seconds a step."""
+    """Compute only the matrix products of a step; returns the seconds a step."""
     samples, features, hidden, targets = sizes
     x, w1, h, w2, g = (
         torch.randn(*shape, device=device)
@@ -89,7 +89,7 @@ def products(sizes: Sizes, steps: int, device: str) -> float:
 
 
 def process(*command: str) -> float:
-    """A whole process; seconds."""
+    """Run `python *command` and return the seconds that it takes."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         subprocess.run([sys.executable, *command], cwd=folder, check=True, capture_output=True)
@@ -97,7 +97,7 @@ def process(*command: str) -> float:
 
 
 def peak_memory(*command: str) -> float:
-    """The most memory that a process ever held, as Linux tells it; MiB."""
+    """Run `python *command` and return the most memory that it ever held, in MiB (Linux only)."""
     peak = 0.0
     with tempfile.TemporaryDirectory() as folder:
         child = subprocess.Popen([sys.executable, *command], cwd=folder, stdout=subprocess.DEVNULL)
@@ -124,7 +124,7 @@ def table(
                     results[name].append(contender() * scale)
                 bar.update()
     first = next(iter(results.values()))
-    print(f"\n{title}\n\n| | {unit} | of the first |\n| --- | ---: | --- |")
+    print(f"\n{title}\n\n| | {unit} | relative to the first row |\n| --- | ---: | --- |")
     for name, values in results.items():
         ratios = [value / base for value, base in zip(values, first, strict=True)]
         spread = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
@@ -133,7 +133,7 @@ def table(
 
 @contextlib.contextmanager
 def quiet():
-    """What a contender prints and draws goes nowhere, the cheapest place that there is."""
+    """Throw away what a contender prints and draws: any other place would cost time."""
     with (
         open(os.devnull, "w") as nowhere,
         contextlib.redirect_stdout(nowhere),
@@ -143,7 +143,7 @@ def quiet():
 
 
 def loops(device: str, rounds: int) -> None:
-    """Seconds a step: the plain loop, ours, and what the hardware allows."""
+    """Time a step of the plain loop, of this lab, and of the matrix products alone."""
     on = f"device={device}"
     for sizes, steps, times in (
         (EXAMPLE, 500, 3 * rounds),  # short, and so the noisiest
@@ -160,7 +160,7 @@ def loops(device: str, rounds: int) -> None:
                 "the same with SummaryWriter and tqdm": partial(
                     theirs_recorded, sizes, steps, device=device
                 ),
-                "ours, function=myrelu": partial(
+                "this lab, function=myrelu": partial(
                     ours, "function=myrelu", on, sizes=sizes, steps=steps
                 ),
                 "the matrix products alone": partial(products, sizes, steps, device),
@@ -179,7 +179,7 @@ def loops(device: str, rounds: int) -> None:
 
 
 def details(device: str, rounds: int) -> None:
-    """What recording, compiling, more steps and more hidden units cost."""
+    """Time recording, compiling, more steps and more hidden units."""
     on = f"device={device}"
     table(
         f"Recording on {device}, {threads(device)}",
@@ -192,7 +192,7 @@ def details(device: str, rounds: int) -> None:
         rounds, 1e6, "µs",
     )  # fmt: skip
     table(
-        f"compile on {device}, {threads(device)}",
+        f"torch.compile on {device}, {threads(device)}",
         {
             "compile=false": partial(ours, on, sizes=EXAMPLE, steps=500),
             # The first steps compile: that is part of what it costs.
@@ -217,24 +217,24 @@ def details(device: str, rounds: int) -> None:
 
 
 def processes(rounds: int) -> None:
-    """Whole processes, as a user starts them."""
+    """Time whole processes, as a user starts them, and measure their memory."""
     script, train_py = str(Path(plain.__file__)), str(HOME / "train.py")
     table(
         "A whole process, 500 steps",
         {
             "plain script, loss printed": partial(process, script),
             "the same with SummaryWriter and tqdm": partial(process, script, "recorded"),
-            "ours": partial(process, train_py, "function=myrelu"),
-            "ours, optimizer=sgd": partial(process, train_py, "optimizer=sgd"),
+            "this lab": partial(process, train_py, "function=myrelu"),
+            "this lab, optimizer=sgd": partial(process, train_py, "optimizer=sgd"),
             "import torch alone": partial(process, "-c", "import torch"),
-            "ours, 1 step": partial(process, train_py, "steps=1"),
+            "this lab, 1 step": partial(process, train_py, "steps=1"),
         },
         rounds, 1, "s",
     )  # fmt: skip
     table(
         "A sweep of 500-step runs, its table and picture included",
         {
-            f"{jobs} jobs": partial(process, train_py, "-m", f"seed=range({jobs})")
+            f"{jobs} job{'s' * (jobs > 1)}": partial(process, train_py, "-m", f"seed=range({jobs})")
             for jobs in (1, 10, 40)
         },
         1, 1, "s",
@@ -260,7 +260,7 @@ def processes(rounds: int) -> None:
 
 
 def threads(device: str) -> str:
-    """How the CPU was used, for the heading of a table."""
+    """The number of threads, for the heading of a table."""
     count = torch.get_num_threads()
     return f"{count} thread{'s' if count > 1 else ''}" if device == "cpu" else "asynchronous"
 
