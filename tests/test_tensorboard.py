@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -61,12 +62,18 @@ def test_curve_hyperparameters_and_config_are_served(server):
         losses = [float(row.partition(",")[2]) for row in rows]
         assert [value for *_, value in points] == losses  # float32 losses fit TensorBoard's float32
 
+    points = fetch(f"{url}data/plugin/scalars/scalars?run=two&tag=loss_log10")
+    assert [value for *_, value in points] == pytest.approx(
+        [math.log10(loss) for loss in losses], rel=1e-6
+    )
+
     text = fetch(f"{url}data/plugin/text/text?run=one&tag=config/text_summary")
     assert "torch.relu" in text[0]["text"]
 
     experiment = fetch(url + "data/plugin/hparams/experiment", b"{}")
     assert {info["name"] for info in experiment["hparamInfos"]} == {
-        "function", "optimizer", "lr", "seed", "device", "dtype",
+        "function", "optimizer", "data", "lr", "seed", "device", "dtype", "threads", "steps",
+        "hidden", "init",
     }  # fmt: skip
     columns = {"colParams": [], "startIndex": 0, "sliceSize": 10}
     columns["allowedStatuses"] = ["STATUS_UNKNOWN", "STATUS_RUNNING", "STATUS_SUCCESS"]
@@ -77,5 +84,5 @@ def test_curve_hyperparameters_and_config_are_served(server):
         "two": "myrelu",
     }
     for name, run in zip(("one", "two"), runs, strict=True):
-        (metric,) = rows[name]["metricValues"]
+        (metric,) = rows[name]["metricValues"]  # no test accuracy for this data
         assert metric["value"] == pytest.approx(run.summary.final_loss)

@@ -70,7 +70,7 @@ def _alone(train: Train, cfg: DictConfig, folder: Path, run_path: Path) -> Run:
             log.info("run: %s", run_path.as_posix())
         raise
     log.info(run.summary.outcome())
-    if run.summary.data == "digits" and run.config.model["init"] == "normal":
+    if run.summary.data == "digits" and run.config.model.get("init") == "normal":
         log.info("hint: the digits train best with model.init=he optimizer.lr=1.0")
     log.info("run: %s", run_path.as_posix())
     if run.signal is None:

@@ -125,7 +125,7 @@ def validated(cfg: DictConfig, choices: Mapping[str, str], overrides: Sequence[s
         values = keys[section] if section else keys
         if name in values and not holds(value := values[name]):
             if isinstance(value, float) and value.is_integer() and holds(int(value)):
-                raise UserError(f"{key}={value:g} is a float; write {key}={int(value)}")
+                raise UserError(f"{key}={value} is a float; write {key}={int(value)}")
             raise UserError(f"{key}={as_typed(value)} is not valid; use {words}")
     for name in OF_A_RUN:
         if name not in keys:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import socket
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -45,17 +47,28 @@ class EventFile:
         self._records.write(event.SerializeToString())
 
     def add_scalar(self, tag: str, value: float, step: int, wall_time: float) -> None:
-        """Add one point, `wall_time` in seconds since the epoch. TensorBoard keeps float32."""
-        point = Summary.Value(tag=tag, simple_value=value)
-        self.add(Event(step=step, wall_time=wall_time, summary=Summary(value=[point])))
+        """Add one point, `wall_time` in seconds since the epoch. TensorBoard keeps float32.
+
+        A loss above 0 gets a second tag, its decadic logarithm: TensorBoard's default axis is
+        linear, and shows a loss that falls by many powers of ten as an L.
+        """
+        points = [Summary.Value(tag=tag, simple_value=value)]
+        if tag == "loss" and value > 0:
+            points.append(Summary.Value(tag="loss_log10", simple_value=math.log10(value)))
+        self.add(Event(step=step, wall_time=wall_time, summary=Summary(value=points)))
 
     def add_text(self, tag: str, text: str) -> None:
         """Add Markdown for the Text tab."""
         self.add(Event(summary=summary.text(tag, text)))
 
-    def add_hparams(self, hparams: dict[str, object], metric: str) -> None:
-        """Add this run's row of the HParams tab, here: `SummaryWriter` makes a second run of it."""
-        for part in summary.hparams(hparams, {metric: None}):
+    def add_hparams(self, hparams: Mapping[str, object], metrics: Sequence[str]) -> None:
+        """Add this run's row of the HParams tab; `SummaryWriter` would make a second run of it.
+
+        Args:
+            hparams: names and values, shown as columns.
+            metrics: tags whose last value is a column too.
+        """
+        for part in summary.hparams(dict(hparams), dict.fromkeys(metrics)):
             self.add(Event(summary=part))
 
     def flush(self) -> None:

@@ -127,13 +127,16 @@ class Run:
         return points
 
     def _describe(self) -> None:
+        """Tell TensorBoard what the run is: a row for the HParams tab, the config for Text."""
         summary = self.summary
-        hparams = {
-            key: getattr(summary, key)
-            for key in ("function", "optimizer", "lr", "seed", "device", "dtype")
-            if getattr(summary, key) is not None
-        }
-        self._events.add_hparams(hparams, metric="loss")
+        names = ("function", "optimizer", "data", "lr", "seed", "device", "dtype", "threads")
+        hparams = {name: getattr(summary, name) for name in names}
+        hparams |= {"steps": self.config.steps, "momentum": self.config.optimizer.get("momentum")}
+        hparams |= {name: self.config.model.get(name) for name in ("hidden", "init")}
+        self._events.add_hparams(
+            {name: value for name, value in hparams.items() if value is not None},
+            metrics=["loss", "test_accuracy"],
+        )
         config = json.dumps(summary.config, indent=2)
         self._events.add_text("config", "    " + config.replace("\n", "\n    "))
         self._events.flush()

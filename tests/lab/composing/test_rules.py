@@ -12,7 +12,7 @@ from lab.errors import UserError
 @pytest.mark.parametrize(
     ("override", "says"),
     [
-        ("steps=5.0", "steps=5.0 is not valid; use a whole number from 1"),
+        ("steps=5.0", "steps=5.0 is a float; write steps=5"),
         ("steps=-1", "steps=-1 is not valid; use a whole number from 1"),
         ("steps=0", "steps=0 is not valid; use a whole number from 1"),
         ("steps=true", "steps=true is not valid; use a whole number from 1"),
@@ -51,7 +51,7 @@ from lab.errors import UserError
         ("+function.x=3", "function.x is not a key"),
         ("~model", "model=null is not a choice; use one of"),
         ("model.hidden=${data.nope}", "model.hidden is not valid: "),
-        ("function.layout=x", "function.layout=x is not valid; use out_in or in_out"),
+        ("function.layout=out_in", "function.layout can't be changed"),
         ("resume=''", "resume= is not valid; use a run folder, or null"),
         ("data=nothing", "model=two_layer_net does not fit data=nothing"),
     ],

@@ -18,7 +18,7 @@ from tests.recorded import damaged
 def folder(tmp_path: Path) -> Path:
     """A run folder with 50 losses, an accuracy at every tenth, and a row for the HParams tab."""
     with EventFile(tmp_path) as events:
-        events.add_hparams({"function": "myrelu"}, metric="loss")
+        events.add_hparams({"function": "myrelu"}, metrics=["loss"])
         for step in range(50):
             events.add_scalar("loss", step / 4, step, wall_time=1e9 + step)
             if step % 10 == 0:
