@@ -6,7 +6,6 @@ import difflib
 import importlib
 import importlib.util
 import inspect
-import pkgutil
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +13,7 @@ from typing import Any
 
 import torch
 
-from lab import HOME
+from lab.checking.children import every_module
 from lab.errors import UserError
 
 _ALLOWED = "a Function's name, a dotted path such as my_module.Swish, or a .py file"
@@ -55,26 +54,24 @@ def find_functions(target: str) -> list[Any]:
 
 
 def functions_in(module: ModuleType) -> list[type]:
-    """The Functions that a module defines; not those that it imports."""
-    return [
-        value
-        for name, value in vars(module).items()
-        if inspect.isclass(value)
-        and issubclass(value, torch.autograd.Function)
-        and value.__module__ == module.__name__
-        and not name.startswith("_")
-    ]
-
-
-def module_names() -> list[str]:
-    """The modules of functions/, one Function a file and the mistakes together in one."""
-    return [f"functions.{module.name}" for module in pkgutil.iter_modules([HOME / "functions"])]
+    """The Functions that a module defines, also inside its Modules; not those that it imports."""
+    found: list[type] = []
+    waiting = [value for value in vars(module).values() if inspect.isclass(value)]
+    while waiting:
+        value = waiting.pop(0)
+        if value.__module__ != module.__name__ or value in found:
+            continue
+        if issubclass(value, torch.autograd.Function):
+            found.append(value)
+        elif issubclass(value, torch.nn.Module):
+            waiting += [inner for inner in vars(value).values() if inspect.isclass(inner)]
+    return found
 
 
 def _shipped(wanted: str) -> list[type]:
     """All Functions of functions/; a file that can't be imported matters if it holds the wanted."""
     found, first_error = [], None
-    for name in module_names():
+    for name in every_module():
         try:
             found += functions_in(importlib.import_module(name))
         except (Exception, SystemExit) as error:  # somebody's unfinished file may raise anything
@@ -96,8 +93,9 @@ def module_of_file(path: Path) -> ModuleType:
     beside = str(path.parent.resolve())
     if beside not in sys.path:
         sys.path.insert(1, beside)  # it may import what lies beside it
-    module = ModuleType(path.stem)
+    module = ModuleType(f"file {path.stem}")
     module.__file__ = str(path.resolve())
+    sys.modules[module.__name__] = module  # where dataclasses and pickle look for it
     # Not by import: that may take a cached bytecode for a file saved twice within a second.
     code = compile(path.read_bytes(), module.__file__, "exec", dont_inherit=True)
     exec(code, vars(module))
