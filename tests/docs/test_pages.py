@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import HOME
 
-PAGES = [*HOME.glob("*.md"), *(HOME / "docs").glob("*.md"), *HOME.glob("*/README.md")]
+PAGES = [HOME / "lessons.md", *(HOME / "docs").glob("*.md"), *HOME.glob("*/README.md")]
 
 
 def anchors(page: Path) -> set[str]:
