@@ -25,5 +25,5 @@ def compose_config(*overrides: str) -> Config:
     """
     with explaining_hydra(), initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose("config", list(overrides), return_hydra_config=True)
-    keys = OmegaConf.masked_copy(cfg, [key for key in cfg if key != "hydra"])
+    keys = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
     return validated(keys, cfg.hydra.runtime.choices, overrides)
