@@ -216,6 +216,49 @@ def details(device: str, rounds: int) -> None:
     )  # fmt: skip
 
 
+def busy_machine(rounds: int) -> None:
+    """Time numbers of threads, on an idle machine and while other processes use every core."""
+    most = torch.get_num_threads()
+
+    def plain_script(sizes: Sizes, steps: int) -> float:
+        torch.set_num_threads(most)  # the runs of this lab set their own
+        return theirs(sizes, steps)
+
+    for others in (0, os.cpu_count() or 1):
+        for sizes, steps in ((EXAMPLE, 200), (LARGE, 20), (LARGEST, 3)):
+            shape = "x".join(str(size) for size in sizes)
+            with spinning(others):
+                table(
+                    f"Threads at {shape} beside {others} busy processes",
+                    {
+                        f"plain script, {most} threads (PyTorch's default)": partial(
+                            plain_script, sizes, steps
+                        ),
+                        "this lab, threads=1": partial(ours, "threads=1", sizes=sizes, steps=steps),
+                        f"this lab, threads={most}": partial(
+                            ours, f"threads={most}", sizes=sizes, steps=steps
+                        ),
+                        "this lab, threads=auto": partial(
+                            ours, "threads=auto", sizes=sizes, steps=steps
+                        ),
+                    },
+                    rounds, 1e6, "µs a step",
+                )  # fmt: skip
+    torch.set_num_threads(most)
+
+
+@contextlib.contextmanager
+def spinning(count: int):
+    """Run processes that use a core each, until the block ends."""
+    children = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+
+
 def processes(rounds: int) -> None:
     """Time whole processes, as a user starts them, and measure their memory."""
     script, train_py = str(Path(plain.__file__)), str(HOME / "train.py")
@@ -279,6 +322,7 @@ def main() -> None:
         torch.set_num_threads(count)
         loops("cpu", rounds)
     details("cpu", rounds)
+    busy_machine(rounds)
     processes(rounds)
     if torch.cuda.is_available():
         print(f"\n{torch.cuda.get_device_name()}")
