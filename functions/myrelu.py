@@ -19,7 +19,8 @@ class MyReLU(torch.autograd.Function):
     Returns:
         (*), the dtype of input: each negative number replaced by 0.
 
-    Saved: `input`, because backward must know where it was negative. Nothing is copied.
+    Saved: `input`, because backward must know where it was negative. Nothing is copied, since the
+    tensor exists anyway.
 
     Not differentiable at 0: the one-sided derivatives are 0 and 1, and backward uses 1. An infinite
     gradient becomes NaN where the mask is 0, because backward multiplies by the mask.
