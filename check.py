@@ -6,9 +6,10 @@
     python check.py path/to/swish.py    those in a file that lies anywhere
     python check.py exercises           what is solved, and what is next
     python check.py exercises.relu      one exercise; add --hint or --watch
+    python check.py submissions/        a class: a folder a student, or STUDENT_e04_relu.py
 
 Exit code 0 when each is what it declares itself to be, 1 when one is not, 2 for
-a wrong command.
+a wrong command; 0 for a class once it has been graded.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import redirect_stdout, suppress
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from lab.checking.check import attempt, check_function
 from lab.checking.targets import find_functions, functions_in, module_names
 from lab.checking.users_code import Crash
 from lab.checking.verdict import Finding, Verdict
+from lab.course.classroom import class_report, grade_class, write_csv, write_feedback
 from lab.course.exercise import Exercise, find_exercises
 from lab.course.grading import SECONDS, grade, grade_all, record
 from lab.course.session import print_hint, print_overview, report, watch
@@ -47,6 +50,8 @@ def main(arguments: list[str] | None = None) -> int:
     how = {"device": str(device), "seed": options.seed, "eps": options.eps, "atol": options.atol}
     sys.path.insert(1, os.getcwd())  # a Function of your own, in the folder you stand in
     exercises = find_exercises(options.target or "")
+    if options.csv or options.feedback or (not exercises and _is_class(options.target)):
+        return _class(options, how)
     if exercises:
         verdicts = _exercises(exercises, options, how)
     elif options.hint or options.watch:
@@ -64,6 +69,27 @@ def _functions(options: argparse.Namespace, how: dict[str, Any]) -> list[Verdict
     if options.json:
         return _print_json(verdicts)
     return _print_table(verdicts) if options.target is None else _print_reports(verdicts)
+
+
+def _is_class(target: str | None) -> bool:
+    """Whether it is a folder, and no package of Functions."""
+    folder = Path(target or "no target")
+    return folder.is_dir() and not (folder / "__init__.py").exists()
+
+
+def _class(options: argparse.Namespace, how: dict[str, Any]) -> int:
+    if not _is_class(options.target):
+        raise UserError("--csv and --feedback are for a class: python check.py submissions/")
+    submissions = grade_class(Path(options.target), seconds=options.timeout, **how)
+    if options.csv:
+        write_csv(submissions, options.csv)
+    if options.feedback:
+        write_feedback(submissions, options.feedback)
+    if options.json:
+        _print_records([submission.to_plain() for submission in submissions])
+    else:
+        print(class_report(submissions))
+    return 0
 
 
 def _exercises(
@@ -120,6 +146,10 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     )
     output.add_argument(
         "--watch", action="store_true", help="check an exercise at every save, then the next"
+    )
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="the marks of a class")
+    parser.add_argument(
+        "--feedback", type=Path, metavar="DIR", help="a text file for each student of a class"
     )
     return parser.parse_args(arguments)
 

@@ -1,7 +1,8 @@
-"""At which step do these loss curves first differ, and by how much?
+"""At which step do these loss curves first differ, by how much, and why?
 
 python compare.py                         every run under outputs/
 python compare.py outputs/A outputs/B     these two, against the first
+python compare.py outputs/A outputs/B --why
 python compare.py outputs/SWEEP --reference myrelu
 """
 
@@ -58,6 +59,11 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help="print JSON instead of the table")
     output.add_argument("--csv", action="store_true", help="print CSV instead of the table")
+    output.add_argument(
+        "--why",
+        action="store_true",
+        help="train two runs again up to their first difference, and say what caused it",
+    )
     return parser.parse_args(arguments)
 
 
@@ -103,6 +109,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(as_csv(comparison), flush=True)
     else:
         print(table(comparison, terminal_width()), flush=True)
+    if options.why:
+        if len(runs) != 2:
+            raise UserError(f"--why needs two runs, and there are {len(runs)}; name two folders")
+        from lab.comparing.why import why  # imports torch, which takes two seconds
+
+        sys.path.append(os.getcwd())  # a Function may be in the folder that compare.py is run from
+        print(why(*runs), flush=True)
     if options.plot or not (options.json or options.csv):
         # Matplotlib takes a second to import, for which --json need not wait.
         from lab.comparing.picture import draw

@@ -11,7 +11,7 @@ formula shrinks with eps^2, that of one step to one side only with eps.
     function      f: takes a tensor of the shape of x, returns a tensor that holds one number
     x             a tensor of any shape; the caller still needs it, so leave it unchanged
     eps           the size of the step, such as 1e-6
-    you return    the gradient, a tensor of the shape of x
+    you return    the gradient, of the shape and dtype of x; torch.zeros_like(x) makes such a tensor
 
 The check calls your function in float64. With a step of 1e-6 the two values of f agree in their
 first six digits or so. float64 has about 16 digits, which leaves ten for the difference; float32

@@ -6,7 +6,7 @@
     you return    dL/dx: how fast it changes with each element of x; the shape of x
 
 Autograd can't see into NumPy, so without backward no gradient would flow. `ctx.order` is a tensor
-of integers, of the shape of x.
+of integers, of the shape of x. Elements that are equal may come in any order.
 
 Backward may use PyTorch or NumPy. If it uses NumPy, autograd can't see into backward either, so a
 second derivative would be wrong. Backward must refuse it, with a second decorator below the first:

@@ -21,30 +21,27 @@ def pick_device(name: str) -> torch.device:
     >>> pick_device("cpu")
     device(type='cpu')
     """
+    # An accelerator that PyTorch was built for may still be missing from the machine.
+    found = torch.accelerator.current_accelerator(check_available=True)
     if name == "auto":
-        # An accelerator that PyTorch was built for may still be missing from the machine.
-        found = torch.accelerator.current_accelerator(check_available=True)
         return found or torch.device("cpu")
     try:
         device = torch.device(name)
     except (RuntimeError, TypeError):
         raise UserError(f"device={name} is not a device; use {ALLOWED}") from None
-    if device.type == "cuda":
-        if not torch.cuda.is_available():
+    if name == "cpu":
+        return device
+    if found is not None and device.type == found.type:
+        last = torch.accelerator.device_count() - 1
+        if device.index is not None and device.index > last:
             raise UserError(
-                f"device={name} is not available: this PyTorch finds no CUDA; use device=cpu or "
-                "device=auto, or install a CUDA build of PyTorch and an NVIDIA driver"
+                f"device={name} does not exist; this machine has {found.type}:0 to "
+                f"{found.type}:{last}"
             )
-        count = torch.cuda.device_count()
-        if device.index is not None and device.index >= count:
-            raise UserError(
-                f"device={name} does not exist; this machine has cuda:0 to cuda:{count - 1}"
-            )
-    elif device.type == "mps":
-        if not torch.backends.mps.is_available():
-            raise UserError(
-                f"device={name} is not available: this PyTorch finds no MPS; use device=cpu"
-            )
-    elif name != "cpu":
-        raise UserError(f"device={name} is not a device; use {ALLOWED}")
-    return device
+        return device
+    if device.type in ("cuda", "mps"):
+        raise UserError(
+            f"device={name} is not available: this PyTorch finds no {device.type.upper()}; use "
+            "device=cpu, or see docs/troubleshooting.md"
+        )
+    raise UserError(f"device={name} is not a device; use {ALLOWED}")

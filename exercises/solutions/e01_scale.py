@@ -13,7 +13,7 @@ from torch import Tensor
 HINTS = (
     "If one element of x grows by 1, by how much does that element of y grow? Multiply "
     "grad_output by that.",
-    "The line is `return grad_output * ..., None`. The number in place of the dots is on ctx.",
+    "`return grad_output * ..., None`. The number in place of the dots is on ctx.",
 )
 
 

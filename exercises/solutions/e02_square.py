@@ -10,7 +10,7 @@ from torch import Tensor
 
 HINTS = (
     "What is the slope of x^2 at x = 3? Multiply grad_output by the slope at each x.",
-    "The line is `return grad_output * ...`, with the derivative of x^2 in place of the dots.",
+    "`return grad_output * ...`, with the derivative of x^2 in place of the dots.",
 )
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 HINTS = (
     "Hold y still and move x a little: how fast does x y change? Then hold x and move y.",
-    "The line is `return grad_output * ..., grad_output * ...`: the gradient of x first.",
+    "`return grad_output * ..., grad_output * ...`. The gradient of x comes first.",
 )
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 HINTS = (
     "Draw it. Where the drawing is flat, x can move and the loss does not notice.",
-    "The line is `return grad_output * (...)`, with a condition on x that is True where y rises.",
+    "`return grad_output * (...)`, with a condition on x that is True where y rises.",
 )
 
 

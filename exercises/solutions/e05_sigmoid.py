@@ -13,8 +13,7 @@ from torch import Tensor
 HINTS = (
     "Differentiate with respect to x first. Then work out 1 - y, and write the slope in terms of "
     "y alone.",
-    "The line is `return grad_output * y * (...)`: the slope is a product of y and one more "
-    "factor.",
+    "`return grad_output * y * (...)`. The slope is a product of y and one more factor.",
 )
 
 

@@ -17,8 +17,8 @@ from torch import Tensor
 HINTS = (
     "Loop over the elements of x. For each one make a fresh copy of x, change that one element of "
     "the copy, and call the function: once with +eps, once with -eps.",
-    "Start with `gradient = torch.zeros_like(x)` and `for i in range(x.numel()):`. `x.flatten()` "
-    "numbers the elements of any shape, and `.reshape(x.shape)` goes back.",
+    "`gradient = torch.zeros_like(x)`, then `for i in range(x.numel()):`. With `x.flatten()` you "
+    "can count through the elements of any shape, and `.reshape(x.shape)` goes back.",
 )
 
 
@@ -84,6 +84,37 @@ def numerical_gradient_all_at_once(function: Callable, x: Tensor, eps: float) ->
     element at a time, in a loop."""
     slope = (function(x + eps) - function(x - eps)) / (2 * eps)
     return torch.full_like(x, slope.item())
+
+
+def numerical_gradient_one_number(function: Callable, x: Tensor, eps: float) -> Tensor:
+    """This moves all elements of x at once and returns a single number. Return one number for each
+    element: move one element at a time, in a loop."""
+    return (function(x + eps) - function(x - eps)) / (2 * eps)
+
+
+def numerical_gradient_without_copies(function: Callable, x: Tensor, eps: float) -> Tensor:
+    """The steps up and down change the same tensor and cancel, so each difference is 0. An
+    assignment makes no copy: write x.clone() for each of the two."""
+    return torch.zeros_like(x)
+
+
+def numerical_gradient_by_rows(function: Callable, x: Tensor, eps: float) -> Tensor:
+    """x[i] is a whole row where x has two dimensions, so this moves all its elements at once. Move
+    one element at a time: x.numel() says how many there are."""
+    slopes = torch.zeros_like(x)
+    for i in range(len(x)):
+        step = torch.zeros_like(x)
+        step[i] = eps
+        slopes[i] = (function(x + step) - function(x - step)) / (2 * eps)
+    return slopes
+
+
+def numerical_gradient_by_autograd(function: Callable, x: Tensor, eps: float) -> Tensor:
+    """This is the exact derivative, from autograd. A numerical gradient must not rely on any
+    backward: use the formula, which gives a slightly different number where eps is large."""
+    leaf = x.detach().clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(function(leaf), leaf)
+    return gradient
 
 
 def numerical_gradient_not_moved_back(function: Callable, x: Tensor, eps: float) -> Tensor:

@@ -13,8 +13,8 @@ from torch import Tensor
 HINTS = (
     "If x_ij grows by 1, which of the sums grow, and by how much? Give every element of x the "
     "gradient of its row's sum.",
-    "Begin with `grad_output.unsqueeze(1)`, a column of shape (N, 1), and repeat it along the "
-    "rows: `expand` does that.",
+    "`column = grad_output.unsqueeze(1)`, of shape (N, 1). Repeat it along the rows: `expand` "
+    "does that.",
 )
 
 

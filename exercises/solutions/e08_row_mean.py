@@ -10,8 +10,8 @@ from torch import Tensor
 
 HINTS = (
     "If x_ij grows by 1, by how much does the mean of its row grow? The rest is exercise 7.",
-    "The line is `return grad_output.unsqueeze(1).expand(ctx.shape) / ...`, with the number of "
-    "elements in a row in place of the dots.",
+    "`return grad_output.unsqueeze(1).expand(ctx.shape) / ...`, with the number of elements in a "
+    "row in place of the dots.",
 )
 
 

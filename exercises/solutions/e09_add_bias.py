@@ -13,8 +13,8 @@ from torch import Tensor
 
 HINTS = (
     "If b_j grows by 1, which elements of y grow? The contributions of all of them add up.",
-    "The line is `return grad_output, grad_output.sum(...)`, with the dimension to sum over in "
-    "place of the dots.",
+    "`return grad_output, grad_output.sum(...)`, with the dimension to sum over in place of the "
+    "dots.",
 )
 
 

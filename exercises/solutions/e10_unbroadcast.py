@@ -12,8 +12,8 @@ from torch import Tensor
 HINTS = (
     "Two kinds of dimensions were repeated: those on the left that `shape` does not have, and "
     "those in which `shape` has size 1. Sum over both; the second kind stays, with size 1.",
-    "Begin with `while grad_output.dim() > len(shape):` and sum over the first dimension. Then go "
-    "through `enumerate(shape)`.",
+    "`while grad_output.dim() > len(shape):`, and under it the sum over the first dimension. Then "
+    "go through `enumerate(shape)`.",
 )
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 HINTS = (
     "Each gradient is one matrix product with grad_output. Let the shapes tell you which operand "
     "to transpose, and the order of the two.",
-    "The line is `return grad_output @ ..., ... @ grad_output`; `.t()` transposes a matrix.",
+    "`return grad_output @ ..., ... @ grad_output`. `.t()` transposes a matrix.",
 )
 
 

@@ -12,8 +12,8 @@ HINTS = (
     "The products are those of exercise 11, with the transpose of weight in the place of y. The "
     "sum is that of exercise 9. Compute each of the three only where ctx.needs_input_grad says "
     "so.",
-    "Begin with `grad_x = grad_weight = grad_bias = None` and `if ctx.needs_input_grad[0]:`, and "
-    "compute grad_x under that. Two more of these follow, then `return` with all three.",
+    "`grad_x = grad_weight = grad_bias = None`, then `if ctx.needs_input_grad[0]:`, and under it "
+    "the computation of grad_x. Two more of these follow, then a `return` with all three.",
 )
 
 

@@ -15,8 +15,8 @@ from torch import Tensor
 HINTS = (
     "Each row of grad_output belongs to one row of weight: the one that forward copied. Where an "
     "index occurs twice, two rows of grad_output belong to the same row of weight; they add up.",
-    "Begin with `grad_weight = grad_output.new_zeros(ctx.shape)`. `index_add` adds rows to the "
-    "rows that an index names.",
+    "`grad_weight = grad_output.new_zeros(ctx.shape)`. `index_add` adds rows to the rows that an "
+    "index names.",
 )
 
 
@@ -75,6 +75,15 @@ class IndexIgnored(Embedding):
         grad = grad_output.new_zeros(ctx.shape)
         grad[: len(grad_output)] = grad_output
         return None, grad
+
+
+class GradOutputItself(Embedding):
+    """This returns grad_output itself, which has a row for each index. The gradient of weight has a
+    row for each row of weight: add row n of grad_output to its row index_n."""
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> tuple[None, Tensor]:
+        return None, grad_output
 
 
 class ReadsInsteadOfWrites(Embedding):

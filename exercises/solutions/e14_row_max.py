@@ -14,8 +14,8 @@ from torch import Tensor
 HINTS = (
     "Make a mask that is True where x is the largest of its row. How many True values does each "
     "row have?",
-    "Begin with `largest = x == y.unsqueeze(1)`: y becomes a column, so that each row of x is "
-    "compared with its own y.",
+    "`largest = x == y.unsqueeze(1)`. Here y becomes a column, so that each row of x is compared "
+    "with its own y.",
 )
 
 

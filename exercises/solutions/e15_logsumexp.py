@@ -16,8 +16,7 @@ from torch import Tensor
 HINTS = (
     "Differentiate log(S), then S. Then put S = exp(y), and write the quotient of the two exp as "
     "a single exp, which can't overflow.",
-    "The line is `return grad_output.unsqueeze(1) * (x - ...).exp()`. What you subtract must be a "
-    "column too.",
+    "`return grad_output.unsqueeze(1) * (x - ...).exp()`. What you subtract must be a column too.",
 )
 
 

@@ -18,8 +18,8 @@ from torch import Tensor
 HINTS = (
     "Write down dy_i/dx_j for i = j and for i different from j. Multiply by grad_output_i and sum "
     "over i: one part is elementwise, the other needs one sum for each row.",
-    "Begin with `total = (grad_output * y).sum(dim=1, keepdim=True)`, one number per row. The "
-    "result is y times a difference.",
+    "`total = (grad_output * y).sum(dim=1, keepdim=True)`, one number per row. The result is y "
+    "times a difference.",
 )
 
 

@@ -16,8 +16,8 @@ from torch import Tensor
 HINTS = (
     "Write -log y_t as logsumexp(x) - x_t for one row. You know the gradient of both terms. Then "
     "think of the mean over the rows, and of grad_output.",
-    "Begin with `one_hot = torch.nn.functional.one_hot(target, x.shape[1])`, which is 1 at the "
-    "right class of each row, else 0.",
+    "`one_hot = torch.nn.functional.one_hot(target, x.shape[1])`, which is 1 at the right class "
+    "of each row, else 0.",
 )
 
 
@@ -69,6 +69,37 @@ class DividedByAllElements(CrossEntropy):
     def backward(ctx, grad_output: Tensor) -> tuple[Tensor, None]:
         y, one_hot = _parts(ctx)
         return grad_output * (y - one_hot) / y.numel(), None
+
+
+class GradOutputForgotten(CrossEntropy):
+    """This is right only while grad_output is 1. If the loss is scaled or added to another one, it
+    is not: multiply by grad_output."""
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> tuple[Tensor, None]:
+        y, one_hot = _parts(ctx)
+        return (y - one_hot) / len(y), None
+
+
+class TargetNotOneHot(CrossEntropy):
+    """This subtracts the number of the right class from the whole row. Subtract 1, and only at the
+    right class: torch.nn.functional.one_hot makes such a row."""
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> tuple[Tensor, None]:
+        _, target = ctx.saved_tensors
+        y, _ = _parts(ctx)
+        return grad_output * (y - target.unsqueeze(1)) / len(y), None
+
+
+class OneSubtractedEverywhere(CrossEntropy):
+    """This subtracts 1 at every class. Only the score of the right class is subtracted in the loss:
+    subtract 1 at the target of each row."""
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> tuple[Tensor, None]:
+        y, _ = _parts(ctx)
+        return grad_output * (y - 1) / len(y), None
 
 
 class TargetForgotten(CrossEntropy):

@@ -21,8 +21,8 @@ from torch import Tensor
 HINTS = (
     "Start at the end, y = active w2: exercise 11 gives dL/dw2 and dL/dactive. The second one is "
     "the grad_output of the line before, a ReLU, and so on.",
-    "Begin with `grad_active = grad_output.mm(w2.t())` and then `grad_hidden = grad_active * "
-    "(...)`, with the mask of exercise 4, made from hidden.",
+    "`grad_active = grad_output.mm(w2.t())`, then `grad_hidden = grad_active * (...)`, with the "
+    "mask of exercise 4, made from hidden.",
 )
 
 
@@ -51,7 +51,7 @@ class Network(torch.autograd.Function):
         return [
             (torch.randn(3, 3), torch.randn(3, 3), torch.randn(3, 3)),
             (torch.randn(4, 2), torch.randn(2, 5), torch.randn(5, 3)),
-            (torch.ones(1, 1), torch.ones(1, 1), torch.zeros(1, 1)),
+            (torch.zeros(1, 1), torch.ones(1, 2), torch.ones(2, 1)),
         ]
 
 
@@ -82,6 +82,17 @@ class MaskFromGradient(Network):
         x, w1, w2 = ctx.saved_tensors
         grad_hidden = grad_output.mm(w2.t()).clamp(min=0)
         return _gradients(ctx, grad_hidden, x.mm(w1).clamp(min=0), grad_output)
+
+
+class ActiveForMask(Network):
+    """The gradient that passes the ReLU is multiplied by active, the value. Multiply it by the
+    slope of the ReLU instead, a mask: 1 where hidden is positive, else 0."""
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
+        x, w1, w2 = ctx.saved_tensors
+        active = x.mm(w1).clamp(min=0)
+        return _gradients(ctx, grad_output.mm(w2.t()) * active, active, grad_output)
 
 
 class HiddenForActive(Network):

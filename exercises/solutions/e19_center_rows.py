@@ -17,8 +17,8 @@ from torch import Tensor
 HINTS = (
     "x_j affects its own y_j with slope 1, and every y_i of the row through the mean, with slope "
     "-1/D. Multiply each by grad_output_i and add them up.",
-    "The line is `return grad_output - ...`, with one number per row in place of the dots; "
-    "keepdim=True keeps these numbers a column.",
+    "`return grad_output - ...`, with one number per row in place of the dots. keepdim=True keeps "
+    "these numbers a column.",
 )
 
 
@@ -34,8 +34,8 @@ class CenterRows(torch.autograd.Function):
     @staticmethod
     def sample_inputs() -> list[tuple]:
         return [
-            (torch.randn(3, 4),),
             (torch.randn(3, 3),),
+            (torch.randn(3, 4),),
             (torch.tensor([[0.0, 0.0], [1000.0, 1000.5]]),),
             (torch.tensor([[2.0], [-1.0]]),),
         ]
@@ -66,6 +66,25 @@ class SumForMean(CenterRows):
     @staticmethod
     def backward(ctx, grad_output: Tensor) -> Tensor:
         return grad_output - grad_output.sum(dim=1, keepdim=True)
+
+
+class DividedTwice(CenterRows):
+    """This divides the mean by D once more. A mean is already the sum divided by D: subtract it as
+    it is."""
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> Tensor:
+        mean = grad_output.mean(dim=1, keepdim=True)
+        return grad_output - mean / grad_output.shape[1]
+
+
+class MeanLostItsDimension(CenterRows):
+    """The means have shape (N,), and broadcasting lines that up with the columns, so each row gets
+    the means of other rows. Keep a column, (N, 1), with keepdim=True."""
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> Tensor:
+        return grad_output - grad_output.mean(dim=1)
 
 
 class PlusSign(CenterRows):

@@ -22,8 +22,8 @@ HINTS = (
     "x_j affects y in three ways: directly, through the mean, and through std. Each gives a term, "
     "and all are divided by std. The last two contain means over the row: of grad_output, and of "
     "grad_output * y.",
-    "Begin with `through_mean = grad_output.mean(dim=1, keepdim=True)`, as in exercise 19. The "
-    "second one is y times a mean.",
+    "`through_mean = grad_output.mean(dim=1, keepdim=True)`, as in exercise 19. The term through "
+    "std is y times a mean.",
 )
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 HINTS = (
     "Go backward through the two formulas. The second one gives the gradients of weight, of bias, "
     "and of normal. From normal to x it is exercise 20, over the rows instead of within a row.",
-    "Begin with `grad_normal = grad_output * weight`, and go on with its mean over dim 0.",
+    "`grad_normal = grad_output * weight`. Go on with its mean over dim 0.",
 )
 
 
@@ -97,6 +97,32 @@ class StdHeldConstant(BatchNorm):
         grad_normal = grad_output * weight
         grad_x = (grad_normal - grad_normal.mean(dim=0)) / std
         return grad_x, (grad_output * normal).sum(dim=0), grad_output.sum(dim=0)
+
+
+class SumsForMeans(BatchNorm):
+    """In the gradient of x there are sums in place of means. x_ij is only 1/N of the mean of its
+    column, and of the variance: use means."""
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> tuple[Tensor, ...]:
+        _, weight = ctx.saved_tensors
+        std, normal = _parts(ctx)
+        grad_normal = grad_output * weight
+        through_std = normal * (grad_normal * normal).sum(dim=0)
+        grad_x = (grad_normal - grad_normal.sum(dim=0) - through_std) / std
+        return grad_x, (grad_output * normal).sum(dim=0), grad_output.sum(dim=0)
+
+
+class DivisionForgotten(BatchNorm):
+    """The three terms of the gradient of x are right, but forward divides by std, so each of them
+    must be divided by std as well."""
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> tuple[Tensor, ...]:
+        _, weight = ctx.saved_tensors
+        std, _ = _parts(ctx)
+        grad_x, grad_weight, grad_bias = _answer(ctx, grad_output, grad_output * weight)
+        return grad_x * std, grad_weight, grad_bias
 
 
 class MeansWithinARow(BatchNorm):

@@ -14,7 +14,7 @@ from torch import Tensor
 HINTS = (
     "Backward multiplies by what forward multiplied by. Both parts of it, the mask and the "
     "number, must be stored in forward.",
-    "In forward, `ctx.save_for_backward(kept)` and `ctx.p = p`. Backward begins with `(kept,) = "
+    "`ctx.save_for_backward(kept)` in forward, and `ctx.p = p`. In backward, `(kept,) = "
     "ctx.saved_tensors`.",
 )
 

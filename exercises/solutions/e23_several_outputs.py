@@ -16,7 +16,7 @@ from torch import Tensor
 HINTS = (
     "For x inside [-1, 1]: how fast do clamped and rest change with x? And outside? The gradients "
     "that arrive through the two outputs add up.",
-    "Begin with `inside = side == 0`, a mask.",
+    "`inside = side == 0`, a mask.",
 )
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 HINTS = (
     "Imagine that forward were `return x`. What would backward be then?",
-    "One line without any mask is enough: `return ...`.",
+    "`return ...`, without any mask.",
 )
 
 

@@ -13,9 +13,8 @@ from torch import Tensor
 
 HINTS = (
     "Backward has to know where the old x was positive. What does y tell you about that?",
-    "Forward begins with `ctx.mark_dirty(x)`, then overwrites x, then calls "
-    "`ctx.save_for_backward(x)`, which now saves y, and returns x. Backward begins with `(y,) = "
-    "ctx.saved_tensors`.",
+    "`ctx.mark_dirty(x)` in forward. Then overwrite x and call `ctx.save_for_backward(x)`, which "
+    "now saves y. In backward, `(y,) = ctx.saved_tensors`.",
 )
 
 

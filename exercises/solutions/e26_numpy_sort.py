@@ -16,8 +16,8 @@ from torch import Tensor
 HINTS = (
     "For [30, 10, 20], order is [1, 2, 0]. To which place of x does the first number of "
     "grad_output belong?",
-    "Begin with `torch.zeros_like(grad_output)`. Its method `scatter(1, order, values)` writes "
-    "values to the places in order; `gather` would read from them.",
+    "`grad = torch.zeros_like(grad_output)`. Its method `scatter(1, order, values)` writes values "
+    "to the places in order; `gather` would read from them.",
 )
 
 

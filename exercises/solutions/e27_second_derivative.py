@@ -16,7 +16,7 @@ from torch import Tensor
 HINTS = (
     "The first derivative is the product rule. For the second one: autograd knows where the saved "
     "x comes from. Does it know where ctx.s comes from?",
-    "Begin with `s = torch.sigmoid(x)` in backward, and don't use ctx.s.",
+    "`s = torch.sigmoid(x)` in backward, instead of ctx.s.",
 )
 
 

@@ -22,9 +22,9 @@ HINTS = (
     "x_j affects y_j and every y after it. Backward collects from all these; jvp adds up what all "
     "x_j up to i contribute to y_i. vmap: if the batch dimension comes first, forward is already "
     "right, because it works along the last dimension.",
-    "setup_context begins with `(x,) = inputs`, backward and jvp with `(x,) = ctx.saved_tensors`, "
-    "vmap with `x = x.movedim(in_dims[0], 0)`. For backward, `flip(-1)` before and after "
-    "`cumsum(-1)` sums from the end.",
+    "`(x,) = inputs` in setup_context, `(x,) = ctx.saved_tensors` in backward and in jvp, and `x "
+    "= x.movedim(in_dims[0], 0)` in vmap. In backward, `flip(-1)` before and after `cumsum(-1)` "
+    "sums from the end.",
 )
 
 
@@ -68,6 +68,16 @@ class BackwardWithoutSum(SumOfSquares):
     def backward(ctx, grad_output: Tensor) -> Tensor:
         (x,) = ctx.saved_tensors
         return 2 * x * grad_output
+
+
+class NoSumsAtAll(BackwardWithoutSum):
+    """Neither backward nor jvp adds anything up, as if y_i were x_i^2 alone. Backward adds up
+    grad_output from j to the end, jvp adds up 2 x x_tangent from the start."""
+
+    @staticmethod
+    def jvp(ctx, x_tangent: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return 2 * x * x_tangent
 
 
 class BackwardFromTheStart(SumOfSquares):

@@ -8,6 +8,7 @@ y is at least 1, so nothing is ever divided by 0. The result has the shape, dtyp
 which is all that the fake has to say.
 """
 
+import secrets
 from collections.abc import Callable
 
 import numpy as np
@@ -17,14 +18,16 @@ from torch import Tensor
 HINTS = (
     "The derivative is the chain rule: the square root outside, 1 + x^2 inside. Written with x "
     "and y it becomes very short.",
-    "fake is `return torch.empty_like(x)`. setup_context begins with `(x,) = inputs` and saves x "
-    "and output; backward begins with `x, y = ctx.saved_tensors`.",
+    "`return torch.empty_like(x)` in fake, `(x,) = inputs` in setup_context, which saves x and "
+    "output, and `x, y = ctx.saved_tensors` in backward.",
 )
 
 asks_for = ("gradient", "fake")
 
 
-@torch.library.custom_op("solutions::smooth_abs", mutates_args=())
+# PyTorch drops an operator when another one of the same name is registered. Where an answer is
+# compared with this file, both must exist, so this file takes a new name each time it is run.
+@torch.library.custom_op(f"solutions::smooth_abs_{secrets.token_hex(8)}", mutates_args=())
 def smooth_abs(x: Tensor) -> Tensor:
     array = x.numpy(force=True)
     return torch.from_numpy(np.sqrt(1 + array**2)).to(x)

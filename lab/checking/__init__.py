@@ -3,4 +3,4 @@
 Other wings import the modules in `__all__`; the rest is private.
 """
 
-__all__ = ["check", "numbers", "samples", "targets", "users_code", "verdict"]
+__all__ = ["check", "limited", "numbers", "samples", "targets", "users_code", "verdict"]

@@ -1,136 +1,273 @@
-"""The numbers: what backward returns, and the numerical gradient of forward beside it."""
+"""The numbers: what backward returns, and the numerical gradient of forward beside it.
+
+A Jacobian here is a matrix with a row for each output element and a column for each element of one
+input. A complex element counts as two, its real and its imaginary part, as in PyTorch's convention
+that the gradient of L with respect to z is dL/dRe(z) + i dL/dIm(z).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from lab.checking.samples import Case
 from lab.checking.users_code import users_code
-
-RTOL = 1e-3  # gradcheck's own default
+from lab.checking.verdict import JUMP
 
 
 def equal_with_nan(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether shapes and numbers are the same, NaN being the same as NaN."""
-    return a.shape == b.shape and torch.equal(a.nan_to_num(), b.nan_to_num())
+    return a.shape == b.shape and torch.equal(as_real(a).nan_to_num(), as_real(b).nan_to_num())
+
+
+def close_to_rounding(case: Case, a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two results of the same computation differ by rounding alone."""
+    tolerance = max(1e-7, 30 * case.precision)
+    scale = b.abs().max().item() if b.numel() else 0.0
+    return a.shape == b.shape and torch.allclose(
+        a, b, rtol=tolerance, atol=tolerance * min(scale, 1e3) + 1e-12, equal_nan=True
+    )
+
+
+def as_real(tensor: torch.Tensor) -> torch.Tensor:
+    """All its numbers in one dimension, dense, real, in float64."""
+    tensor = tensor.detach()
+    tensor = tensor if tensor.layout is torch.strided else tensor.to_dense()
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor.resolve_conj())
+    return tensor.double().flatten()
 
 
 def gradients(
     case: Case, outputs: Sequence, leaves: Sequence, grads: Sequence, copy: bool = True
 ) -> list[torch.Tensor]:
-    """One gradient for each floating-point argument, zeros where backward returns None.
+    """One gradient for each argument that can need one, zeros where backward returns None.
 
-    `copy`: hand over copies of `grads`, so that a backward that edits them spoils nothing here.
+    `copy`: pass copies of `grads` to backward, so that a backward that edits them spoils nothing.
     """
-    return list(
-        torch.autograd.grad(
-            outputs,
-            [leaves[i] for i in case.floats],
-            [grad.clone() for grad in grads] if copy else grads,
-            retain_graph=True,
-            allow_unused=True,
-            materialize_grads=True,
-        )
+    pairs = zip(outputs, grads, strict=True)
+    used = [(output, grad) for output, grad in pairs if output.requires_grad]
+    needed = [leaves[i] for i in case.floats if leaves[i].requires_grad]
+    if not used:
+        return [torch.zeros_like(leaf) for leaf in needed]
+    answers = torch.autograd.grad(
+        [output for output, _ in used],
+        needed,
+        [grad.clone() if copy else grad for _, grad in used],
+        retain_graph=True,
+        allow_unused=True,
+        materialize_grads=True,
     )
+    return [answer if answer.layout is torch.strided else answer.to_dense() for answer in answers]
 
 
-def analytic_jacobians(
-    function: Callable, leaves: list, needed: Sequence[int]
-) -> dict[int, torch.Tensor]:
-    """What backward says: for each argument a matrix, a row an output, a column an input."""
-    inputs = [leaves[i] for i in needed]
-    rows: list[list[torch.Tensor]] = [[] for _ in needed]
-    for output in function(*leaves):
-        if not output.requires_grad:  # as good as a gradient of zero
-            for row, leaf in zip(rows, inputs, strict=True):
-                row += [torch.zeros_like(leaf).flatten()] * output.numel()
-            continue
-        for unit in torch.eye(output.numel(), dtype=output.dtype, device=output.device):
-            answers = torch.autograd.grad(
-                output,
-                inputs,
-                unit.reshape(output.shape).clone(),
-                retain_graph=True,
-                allow_unused=True,
-                materialize_grads=True,
-            )
-            for row, gradient in zip(rows, answers, strict=True):
-                row.append(gradient.detach().flatten())
-    return {i: torch.stack(row) for i, row in zip(needed, rows, strict=True)}
+def random_grads(outputs: Sequence[torch.Tensor], seed: int = 1) -> list[torch.Tensor]:
+    """A grad_output for each output: of both signs, the same for the same seed."""
+    generator = torch.Generator().manual_seed(seed)
+    return [
+        torch.randn(output.shape, dtype=output.dtype, generator=generator).to(output.device)
+        for output in outputs
+    ]
 
 
-def numerical_jacobians(
-    function: Callable, case: Case, position: int, needed: Sequence[int] = ()
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The one-sided slopes, left and right, in the shape of `analytic_jacobians`."""
+def backward_jacobians(case: Case, needed: Sequence[int] | None = None) -> dict[int, torch.Tensor]:
+    """What backward returns, one row a call: grad_output is 1 at one element and 0 elsewhere.
 
-    def value(shift: float, element: int) -> torch.Tensor:
-        leaves = case.leaves(needed)
-        moved = case.args[position].detach().clone(memory_format=torch.contiguous_format)
-        moved.view(-1)[element] += shift
-        leaves[position] = moved.requires_grad_(position in needed)
-        return torch.cat([output.detach().flatten() for output in function(*leaves)])
-
-    eps, columns = case.eps, range(case.args[position].numel())
-    here = value(0.0, 0)
-    left = torch.stack([(here - value(-eps, i)) / eps for i in columns], 1)
-    right = torch.stack([(value(eps, i) - here) / eps for i in columns], 1)
-    return left, right
-
-
-def exceeds_tolerance(a: torch.Tensor, b: torch.Tensor, atol: float) -> torch.Tensor:
-    """Where they differ by more than gradcheck allows."""
-    return ~((a - b).abs() <= atol + RTOL * b.abs())  # the negation counts NaN as different
-
-
-def one_sided_differ(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Where the one-sided slopes disagree by more than those of a smooth function could."""
-    return (left - right).abs() > 1e-2 * (1 + torch.minimum(left.abs(), right.abs()))
-
-
-def largest_error(case: Case) -> float:
-    """Largest difference between backward and the numerical gradient, kinks left out."""
+    Each row has a forward of its own, since a backward may free what forward saved.
+    """
+    needed = case.floats if needed is None else list(needed)
+    rows: dict[int, list[torch.Tensor]] = {i: [] for i in needed}
     with users_code("in backward"):
-        analytic = analytic_jacobians(case.outputs, case.leaves(), case.floats)
-        errors = [0.0]
-        for i in case.floats:
-            left, right = numerical_jacobians(differentiated(case), case, i)
-            error = (analytic[i] - (left + right) / 2).abs().nan_to_num(torch.inf, torch.inf)
-            errors.append(error.masked_fill(one_sided_differ(left, right), 0).max().item())
-    return max(errors)
+        shapes = [output.detach() for output in case.outputs(*case.leaves(needed))]
+        for number, like in enumerate(shapes):
+            size = as_real(like).numel()
+            for unit in torch.eye(size, dtype=torch.float64, device=like.device):
+                leaves = case.leaves(needed)
+                output = case.outputs(*leaves)[number]
+                if like.is_complex():
+                    unit = torch.view_as_complex(unit.reshape(*like.shape, 2).contiguous())
+                answers = gradients(case, [output], leaves, [unit.reshape(like.shape).to(like)])
+                for i, gradient in zip(needed, answers, strict=True):
+                    rows[i].append(as_real(gradient))
+    return {i: torch.stack(row) for i, row in rows.items()}
 
 
-def differentiated(case: Case) -> Callable:
-    """The function whose derivative backward should be: forward, or the declared surrogate."""
-    if not hasattr(case.target, "surrogate"):
-        return case.outputs
+@dataclass(frozen=True)
+class Slopes:
+    """The finite differences of forward for one input.
 
-    def surrogate(*args: Any) -> list[torch.Tensor]:
-        with users_code("in surrogate"):
-            return [case.target.surrogate(*args)]
+    Args:
+        left, right: one-sided, a Jacobian each.
+        kink: where the two stay different, and bounded, as the step shrinks.
+        steep: where they grow as the step shrinks: a jump, or a vertical slope.
+        noise: how far off rounding alone may put them.
+    """
 
-    return surrogate
+    left: torch.Tensor
+    right: torch.Tensor
+    kink: torch.Tensor
+    steep: torch.Tensor
+    noise: torch.Tensor
+
+    @property
+    def central(self) -> torch.Tensor:
+        return (self.left + self.right) / 2
+
+    @property
+    def finite(self) -> torch.Tensor:
+        """Where forward is finite on both sides."""
+        return self.left.isfinite() & self.right.isfinite()
+
+    @property
+    def known(self) -> torch.Tensor:
+        """The columns that are finite: one infinite output makes 0 * inf = NaN of the others."""
+        return self.finite.all(0, keepdim=True)
+
+    @property
+    def smooth(self) -> torch.Tensor:
+        """Where the numerical gradient is a derivative."""
+        return self.finite & ~self.kink & ~self.steep
 
 
-def worst_element(
-    analytic: torch.Tensor, numeric: torch.Tensor, among: torch.Tensor | None = None
-) -> tuple[int, int]:
-    """Row and column of the largest difference, of all elements or of those marked."""
-    error = (analytic - numeric).abs().nan_to_num(torch.inf)
-    if among is not None:
-        error = error.masked_fill(~among, -1)
-    return divmod(int(error.argmax()), error.shape[1])
+def slopes_of(case: Case, position: int, function: Callable | None = None) -> Slopes:
+    """The one-sided finite differences of `function` (default: of `case.truth`).
+
+    Args:
+        case: gives the point and the step.
+        position: the argument that is moved, element by element.
+        function: arguments -> list of tensors.
+    """
+    function = case.truth if function is None else function
+    here = _value(case, position, function, 0.0, 0)
+    columns = range(as_real(case.args[position]).numel())
+    # The step grows with x where x + step would lose its digits, no earlier: forward may oscillate.
+    unit = 1e3 if case.precision < 1e-10 else 1e2
+    steps = case.eps * (as_real(case.args[position]).abs() / unit).clamp(min=1)
+    left, right = _one_sided(case, position, function, here, steps, columns)
+    noise = 30 * case.precision * here.abs()[:, None] / steps
+    differ = one_sided_differ(left, right, noise)
+    suspicious = differ | (left.abs() > JUMP)  # a jump may be symmetric
+    kink, steep = torch.zeros_like(differ), torch.zeros_like(differ)
+    if suspicious.any():
+        # A second step tells a kink (the difference stays) from mere curvature (it shrinks with the
+        # step) and from a jump (it grows).
+        factor = 0.1 if case.precision < 1e-10 else 4.0
+        again = [column for column in columns if suspicious[:, column].any()]
+        other = _one_sided(case, position, function, here, factor * steps, again)
+        apart = differ[:, again]
+        before = torch.where(apart, (left - right)[:, again], left[:, again]).abs()
+        after = torch.where(apart, other[0] - other[1], other[0]).abs()
+        growth = after / before.clamp(min=1e-30)
+        bound = factor**0.5
+        low, high = min(bound, 1 / bound), max(bound, 1 / bound)
+        kink[:, again] = apart & (growth > low) & (growth < high)
+        grown = growth >= high if factor < 1 else growth <= low
+        steep[:, again] = suspicious[:, again] & grown
+    return Slopes(left, right, kink, steep, noise)
 
 
-def index_text(shape: torch.Size, flat: int) -> str:
-    return str([int(i) for i in torch.unravel_index(torch.tensor(flat), shape)]) if shape else ""
+def _one_sided(
+    case: Case, position: int, function: Callable, here: torch.Tensor, steps: torch.Tensor, columns
+) -> tuple[torch.Tensor, torch.Tensor]:
+    sides = []
+    for sign in (-1, 1):
+        moved = [
+            sign * (_value(case, position, function, sign * steps[i].item(), i) - here) / steps[i]
+            for i in columns
+        ]
+        sides.append(torch.stack(moved, 1))
+    return sides[0], sides[1]
+
+
+def _value(
+    case: Case, position: int, function: Callable, shift: float, element: int
+) -> torch.Tensor:
+    args = list(case.args)
+    moved = args[position].detach().clone(memory_format=torch.contiguous_format)
+    real = torch.view_as_real(moved) if moved.is_complex() else moved
+    real.view(-1)[element] += shift
+    args[position] = moved
+    return torch.cat([as_real(output) for output in function(*args)])
+
+
+def one_sided_differ(
+    left: torch.Tensor, right: torch.Tensor, noise: torch.Tensor | float = 0.0
+) -> torch.Tensor:
+    """Where the one-sided slopes disagree by more than those of a gentle function could."""
+    return (left - right).abs() > 1e-2 * (1 + torch.minimum(left.abs(), right.abs())) + noise
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Backward beside the numerical gradient, for one input of one case."""
+
+    case: Case
+    position: int
+    backward: torch.Tensor
+    slopes: Slopes
+
+    @property
+    def numerical(self) -> torch.Tensor:
+        return self.slopes.central
+
+    @property
+    def tolerance(self) -> torch.Tensor:
+        return self.case.atol + self.case.rtol * self.numerical.abs() + self.slopes.noise
+
+    @property
+    def wrong(self) -> torch.Tensor:
+        """Where forward has a derivative and backward is not it; NaN is never it."""
+        close = (self.backward - self.numerical).abs() <= self.tolerance
+        return self.slopes.smooth & self.slopes.known & ~close
+
+    @property
+    def outside(self) -> torch.Tensor:
+        """Where forward has a kink and backward is not between the two one-sided slopes."""
+        left, right = self.slopes.left, self.slopes.right
+        low, high = torch.minimum(left, right), torch.maximum(left, right)
+        tolerance = self.case.atol + 1e-2 * (1 + high.abs() + low.abs()) * (
+            1 if self.case.precision < 1e-10 else 10
+        )
+        within = (self.backward >= low - tolerance) & (self.backward <= high + tolerance)
+        return self.slopes.kink & ~within
+
+    @property
+    def not_finite(self) -> torch.Tensor:
+        """Where backward is NaN though forward is finite, or infinite though its slope is not."""
+        infinite = self.backward.isinf() & ~self.slopes.steep
+        return self.slopes.known & (self.backward.isnan() | infinite)
+
+    @property
+    def largest_error(self) -> float:
+        error = (self.backward - self.numerical).abs().nan_to_num(torch.inf, torch.inf)
+        return error.masked_fill(~self.slopes.smooth, 0).max().item() if error.numel() else 0.0
+
+
+def compare(case: Case) -> dict[int, Comparison]:
+    """Backward beside the numerical gradient, for each input that can need a gradient."""
+    backward = backward_jacobians(case)
+    return {i: Comparison(case, i, backward[i], slopes_of(case, i)) for i in case.floats}
+
+
+def worst_element(comparison: Comparison, among: torch.Tensor) -> tuple[int, int]:
+    """Row and column of the largest difference among those marked."""
+    error = (comparison.backward - comparison.numerical).abs().nan_to_num(torch.inf, torch.inf)
+    return divmod(int(error.masked_fill(~among, -1).argmax()), error.shape[1])
 
 
 def element_text(case: Case, position: int, column: int) -> str:
     """Which element of which argument, and its value: `x[0, 1] = 5`."""
     arg = case.args[position]
-    value = arg.reshape(-1)[column].item()
-    return f"{case.names[position]}{index_text(arg.shape, column)} = {value:.4g}"
+    element = column // 2 if arg.is_complex() else column
+    value: Any = arg.reshape(-1)[element].item()
+    return f"{case.names[position]}{index_text(arg.shape, element)} = {value:.4g}"
+
+
+def index_text(shape: Sequence[int], element: int) -> str:
+    """The index of a flat element: `[0, 1]`; nothing for a tensor without dimensions."""
+    if not shape:
+        return ""
+    return str([int(i) for i in torch.unravel_index(torch.tensor(element), tuple(shape))])

@@ -1,34 +1,53 @@
-"""On which inputs a Function is checked: its author's, or random ones that its forward takes."""
+"""One Function and one tuple of arguments, and the arguments that its author declares."""
 
 from __future__ import annotations
 
+import copy
 import inspect
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 import torch
 
-from lab.checking.users_code import Crash, users_code
+from lab.checking.users_code import users_code
 from lab.errors import UserError
 
-LARGEST_SAMPLE = 2000  # numbers; gradcheck calls forward twice for each
+LARGEST_SAMPLE = 2000  # numbers; the numerical gradient calls forward twice for each
+FLOAT32_EPS, FLOAT32_TOLERANCE = 5e-3, 2e-2
 
 
 @dataclass(frozen=True)
 class Case:
-    """One Function applied to one tuple of arguments: float64 tensors on the device, and others."""
+    """One Function applied to one tuple of arguments.
+
+    Args:
+        target: the Function, or a callable that applies one.
+        args: float64 tensors on the device, and anything else.
+        eps: step of the finite differences.
+        atol: allowed difference between backward and the numerical gradient.
+        rtol: the same, in parts of the numerical gradient.
+        watched: positions of the outputs that backward is asked about; None for all of floating
+            point.
+        passive: positions of the tensors that get no gradient, by design.
+        precision: relative rounding error of what forward computes.
+    """
 
     target: Any
     args: tuple
-    eps: float
-    atol: float
+    eps: float = 1e-6
+    atol: float = 1e-5
+    rtol: float = 1e-3
+    watched: tuple[int, ...] | None = None
+    passive: tuple[int, ...] = ()
+    precision: float = 1e-15
 
     @property
     def floats(self) -> list[int]:
         """Positions of the arguments that can need a gradient."""
-        return [i for i, arg in enumerate(self.args) if is_float(arg)]
+        return [
+            i for i, arg in enumerate(self.args) if can_need_grad(arg) and i not in self.passive
+        ]
 
     @property
     def names(self) -> list[str]:
@@ -37,39 +56,102 @@ class Case:
         return names + [f"input {i}" for i in range(len(names), len(self.args))]
 
     def describe(self) -> str:
-        """The arguments by name, tensors by shape: `x (2, 3), slope 0.5`."""
-        said = []
+        """The arguments by name, tensors by shape: `x (3, 5), slope 0.5`."""
+        words = []
         for name, arg in zip(self.names, self.args, strict=False):
-            if isinstance(arg, torch.Tensor):
-                said.append(f"{name} {tuple(arg.shape)}")
+            if isinstance(arg, torch.Tensor) and arg.dtype == torch.float64:
+                words.append(f"{name} {tuple(arg.shape)}")
+            elif isinstance(arg, torch.Tensor) and not can_need_grad(arg) and arg.numel() <= 8:
+                words.append(f"{name} {arg.tolist()}")
+            elif isinstance(arg, torch.Tensor):
+                dtype = str(arg.dtype).removeprefix("torch.")
+                words.append(f"{name} {tuple(arg.shape)} {dtype}")
             else:
-                said.append(f"{name} {getattr(arg, '__name__', arg)}")
-        return ", ".join(said)
+                text = getattr(arg, "__name__", None) or f"{arg}".partition("\n")[0]
+                words.append(f"{name} {text[:40]}")
+        return ", ".join(words)
+
+    def coarse(self) -> Case:
+        """The same, checked to the precision of float32."""
+        return replace(
+            self,
+            eps=FLOAT32_EPS,
+            atol=max(self.atol, FLOAT32_TOLERANCE),
+            rtol=FLOAT32_TOLERANCE,
+            precision=1e-7,
+        )
 
     def leaves(self, needed: Sequence[int] | None = None) -> list:
         """The arguments, those at `needed` (default: all floats) as leaves that need a gradient."""
         needed = self.floats if needed is None else needed
         return [
-            arg.detach().requires_grad_(i in needed) if i in self.floats else arg
+            arg.detach().requires_grad_(i in needed) if can_need_grad(arg) else arg
             for i, arg in enumerate(self.args)
         ]
 
-    def apply(self, *args: Any) -> Any:
-        """Apply the Function; to copies, if it declares that it works in place (`mark_dirty`)."""
-        if _works_in_place(self.target):
-            args = tuple(arg.clone() if isinstance(arg, torch.Tensor) else arg for arg in args)
-        return _apply(self.target)(*args)
+    def apply(self, *args: Any) -> tuple:
+        """All that forward returns for these arguments, as a tuple."""
+        before = torch.get_rng_state()
+        try:
+            returned = self._seeded(*args)
+        finally:
+            torch.set_rng_state(before)
+        return returned if isinstance(returned, tuple) else (returned,)
+
+    def _seeded(self, *args: Any) -> Any:
+        """What the target returns if it draws the same random numbers as in every other call."""
+        torch.set_rng_state(_RANDOM_STATE)
+        if any(isinstance(arg, torch.Tensor) and arg.device.type != "cpu" for arg in args):
+            torch.manual_seed(0)
+        return (self.target.apply if is_function_class(self.target) else self.target)(*args)
+
+    @property
+    def draws(self) -> bool:
+        """Whether forward draws random numbers."""
+        with torch.random.fork_rng([]):
+            self._seeded(*map(copied, self.args))
+            return not torch.equal(torch.get_rng_state(), _RANDOM_STATE)
 
     def outputs(self, *args: Any) -> list[torch.Tensor]:
-        """The floating-point outputs."""
-        returned = self.apply(*args)
+        """The watched outputs for copies of these arguments, so that no edit can last."""
+        returned = self.apply(*map(copied, args))
+        if self.watched is None:
+            return [output for output in returned if can_need_grad(output)]
+        return [returned[i] for i in self.watched]
+
+    def truth(self, *args: Any) -> list[torch.Tensor]:
+        """What backward should be the derivative of: the outputs, or the declared surrogate's."""
+        surrogate = getattr(self.target, "surrogate", None)
+        if not callable(surrogate):
+            return self.outputs(*args)
+        with users_code("in surrogate"):
+            returned = surrogate(*map(copied, args))
         returned = returned if isinstance(returned, tuple) else (returned,)
-        return [output for output in returned if is_float(output)]
+        return [output for output in returned if can_need_grad(output)]
 
 
-def is_float(value: Any) -> bool:
-    """Whether it is a tensor that can need a gradient."""
-    return isinstance(value, torch.Tensor) and value.is_floating_point()
+_RANDOM_STATE = torch.Generator().manual_seed(0).get_state()
+
+
+def can_need_grad(value: Any) -> bool:
+    """Whether it is a tensor that can need a gradient and that can be moved element by element."""
+    return (
+        isinstance(value, torch.Tensor)
+        and (value.is_floating_point() or value.is_complex())
+        and value.layout is torch.strided
+    )
+
+
+def copied(value: Any) -> Any:
+    """A tensor's copy, of the same layout, through which gradients flow; all else as it is."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    clone = value.clone()
+    if value.layout is not torch.strided or clone.stride() == value.stride() or 0 in value.stride():
+        return clone
+    return torch.empty_strided(
+        value.shape, value.stride(), dtype=value.dtype, device=value.device
+    ).copy_(value)
 
 
 def is_function_class(target: Any) -> TypeGuard[type[torch.autograd.Function]]:
@@ -77,19 +159,10 @@ def is_function_class(target: Any) -> TypeGuard[type[torch.autograd.Function]]:
     return inspect.isclass(target) and issubclass(target, torch.autograd.Function)
 
 
-def _apply(target: Any) -> Callable:
-    return target.apply if is_function_class(target) else target
-
-
-def _works_in_place(target: Any) -> bool:
-    methods = (getattr(target, name, None) for name in ("forward", "setup_context"))
-    codes = [method.__code__ for method in methods if inspect.isfunction(method)]
-    return any("mark_dirty" in code.co_names for code in codes)
-
-
 def parameters_of(target: Any) -> list[inspect.Parameter]:
     """What forward takes from its caller: its parameters without ctx."""
     if not is_function_class(target):
+        target = getattr(target, "_init_fn", target)  # what a torch.library.custom_op wraps
         return list(inspect.signature(target).parameters.values())
     parameters = list(inspect.signature(target.forward).parameters.values())
     return parameters if has_setup_context(target) else parameters[1:]
@@ -98,13 +171,6 @@ def parameters_of(target: Any) -> list[inspect.Parameter]:
 def has_setup_context(target: Any) -> bool:
     """Whether ctx goes to a method of its own; otherwise it is forward's first argument."""
     return target.setup_context is not torch.autograd.Function.setup_context
-
-
-def samples_of(target: Any, device: str) -> list[tuple]:
-    """Arguments to check a Function on, one tuple a case, in float64 on the device."""
-    if not hasattr(target, "sample_inputs"):
-        return _default_samples(target, device)
-    return declared_inputs(target.sample_inputs, "sample_inputs()", device)
 
 
 def declared_inputs(method: Callable, name: str, device: str) -> list[tuple]:
@@ -117,10 +183,11 @@ def declared_inputs(method: Callable, name: str, device: str) -> list[tuple]:
             or not all(isinstance(args, tuple) for args in declared)
         ):
             raise UserError(f"{name} must return a list of tuples, a tuple of arguments each")
-        samples = [_in_float64(args, device) for args in declared]
+        samples = [in_float64(args, device) for args in declared]
         for args in samples:
-            count = sum(arg.numel() for arg in args if is_float(arg))
-            if not 0 < count <= LARGEST_SAMPLE:
+            count = sum(arg.numel() for arg in args if can_need_grad(arg))
+            nested = any(_holds_tensors(arg) for arg in args)
+            if not (0 < count <= LARGEST_SAMPLE or (count == 0 and nested)):
                 raise UserError(
                     f"{name} holds {count} floating-point numbers in one case; "
                     f"1 to {LARGEST_SAMPLE} can be checked"
@@ -128,108 +195,33 @@ def declared_inputs(method: Callable, name: str, device: str) -> list[tuple]:
     return samples
 
 
-def _in_float64(args: Sequence, device: str) -> tuple:
-    """Detached copies: in float32 a numerical gradient with a step of 1e-6 is mostly rounding."""
-    return tuple(
-        arg.detach().to(device, torch.float64 if arg.is_floating_point() else arg.dtype, copy=True)
-        if isinstance(arg, torch.Tensor)
-        else arg
-        for arg in args
-    )
+def _holds_tensors(value: Any) -> bool:
+    return isinstance(value, list | tuple) and any(map(can_need_grad, value))
 
 
-# What is tried on a Function that declares no samples: shapes of its first, second, third tensor.
-_ROWS_AND_VECTOR = ((2, 3), (3,), (3,))
-_SHAPES = (
-    ((2, 3), (2, 3), (2, 3)),  # elementwise
-    ((2, 3), (3, 4), (4,)),  # a matrix product
-    ((2, 3), (4, 3), (4,)),  # a linear map
-    ((3,), (3,), (3,)),
-    ((2, 3, 4), (2, 4, 3), (2, 3, 3)),  # a batched matrix product
-    ((2, 3, 4, 4), (2, 3, 2, 2), (2,)),  # images and filters
-)
-_DOMAINS = (
-    torch.randn,
-    lambda shape: torch.rand(shape) + 0.5,  # positive, for log and sqrt
-    lambda shape: torch.rand(shape) + 1.5,  # over 1
-    lambda shape: torch.rand(shape) * 0.8 + 0.1,  # between 0 and 1
-)
-_NUMBERS = {"float": 0.5, "int": 2, "bool": True}
+def in_float64(args: Sequence, device: str) -> tuple:
+    """Copies in double precision: in float32, a difference over a step of 1e-6 is mostly noise."""
+    return tuple(_in_float64(arg, device) for arg in args)
 
 
-def _default_samples(target: Any, device: str) -> list[tuple]:
-    """Random tensors: the first domain and shapes that forward answers with finite numbers.
-
-    What looks elementwise is tried on a matrix and a vector too: a gradient that must be summed
-    shows there alone.
-    """
-    parameters = parameters_of(target)
-    required = [p for p in parameters if p.default is p.empty]
-    optional = [p for p in parameters if p.default is None]
-    if not parameters:
-        message = "forward takes no input: write forward(ctx, input), or add setup_context"
-        raise Crash(UserError(message), "on random inputs", "crash")
-    choices = [[*required, *optional], required] if optional else [required]
-    crashes: list[Crash] = []
-    for domain in _DOMAINS:
-        samples = []
-        for chosen in choices:
-            for shapes in _SHAPES:
-                args = _in_float64(_fill(chosen, domain, shapes), device)
-                outputs = _finite_outputs(target, args, crashes)
-                if outputs:
-                    samples.append(args)
-                    if _broadcasts(args, outputs[0].shape):
-                        args = _in_float64(_fill(chosen, domain, _ROWS_AND_VECTOR), device)
-                        samples += [args] if _finite_outputs(target, args, crashes) else []
-                    break
-        if samples:
-            return samples
-    if crashes:
-        raise crashes[0]
-    message = (
-        "forward gives no finite floating-point number for any of the random inputs; let "
-        "sample_inputs() say what it takes"
-    )
-    raise Crash(UserError(message), "on random inputs", "crash")
-
-
-def _broadcasts(args: tuple, shape: torch.Size) -> bool:
-    """Whether it looks as if several tensors met element by element."""
-    shapes = [arg.shape for arg in args if is_float(arg)]
-    return len(shapes) > 1 and all(given in (shape, shape[-1:]) for given in shapes)
-
-
-def _finite_outputs(target: Any, args: tuple, crashes: list[Crash]) -> list[torch.Tensor]:
-    try:
-        with users_code("on random inputs"):
-            outputs = Case(target, args, 0, 0).outputs(*args)
-    except Crash as crash:
-        if isinstance(crash.error, NotImplementedError):
-            raise
-        crashes.append(crash)
-        return []
-    return outputs if all(output.isfinite().all() for output in outputs) else []
-
-
-def _fill(parameters: list[inspect.Parameter], domain: Callable, shapes: tuple) -> list:
-    args: list[Any] = []
-    following = itertools.chain(shapes, itertools.repeat(shapes[-1]))
-    for parameter in parameters:
-        annotation = getattr(parameter.annotation, "__name__", str(parameter.annotation))
-        if annotation in _NUMBERS:
-            args.append(_NUMBERS[annotation])
-        elif parameter.kind is parameter.VAR_POSITIONAL:
-            args += [domain(next(following)), domain(next(following))]
-        elif parameter.kind is not parameter.VAR_KEYWORD:
-            shape = next(following)
-            args.append(domain(shape[-1:] if parameter.name == "bias" else shape))
-    return args
+def _in_float64(arg: Any, device: str) -> Any:
+    if isinstance(arg, torch.nn.Module):
+        return copy.deepcopy(arg).to(device, torch.float64)
+    if isinstance(arg, list | tuple) and any(isinstance(inner, torch.Tensor) for inner in arg):
+        return type(arg)(_in_float64(inner, device) for inner in arg)
+    if not isinstance(arg, torch.Tensor):
+        return arg
+    dtype = arg.dtype
+    if arg.is_complex():
+        dtype = torch.complex128
+    elif arg.is_floating_point():
+        dtype = torch.float64
+    return arg.detach().to(device, dtype, copy=True)
 
 
 def flipped(case: Case) -> Case:
     """Other values from the same domain: each tensor's own, in another order."""
-    args = [arg.flip(list(range(arg.dim()))) if is_float(arg) else arg for arg in case.args]
+    args = [arg.flip(list(range(arg.dim()))) if can_need_grad(arg) else arg for arg in case.args]
     return replace(case, args=tuple(args))
 
 

@@ -55,15 +55,18 @@ def find_functions(target: str) -> list[Any]:
 
 
 def functions_in(module: ModuleType) -> list[type]:
-    """The Functions that a module defines; not those that it imports."""
-    return [
-        value
-        for name, value in vars(module).items()
-        if inspect.isclass(value)
-        and issubclass(value, torch.autograd.Function)
-        and value.__module__ == module.__name__
-        and not name.startswith("_")
-    ]
+    """The Functions that a module defines, also inside its Modules; not those that it imports."""
+    found: list[type] = []
+    waiting = [value for value in vars(module).values() if inspect.isclass(value)]
+    while waiting:
+        value = waiting.pop(0)
+        if value.__module__ != module.__name__ or value in found:
+            continue
+        if issubclass(value, torch.autograd.Function):
+            found.append(value)
+        elif issubclass(value, torch.nn.Module):
+            waiting += [inner for inner in vars(value).values() if inspect.isclass(inner)]
+    return found
 
 
 def module_names() -> list[str]:
@@ -96,8 +99,9 @@ def module_of_file(path: Path) -> ModuleType:
     beside = str(path.parent.resolve())
     if beside not in sys.path:
         sys.path.insert(1, beside)  # it may import what lies beside it
-    module = ModuleType(path.stem)
+    module = ModuleType(f"file {path.stem}")
     module.__file__ = str(path.resolve())
+    sys.modules[module.__name__] = module  # where dataclasses and pickle look for it
     # Not by import: that may take a cached bytecode for a file saved twice within a second.
     code = compile(path.read_bytes(), module.__file__, "exec", dont_inherit=True)
     exec(code, vars(module))

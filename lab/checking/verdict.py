@@ -16,12 +16,22 @@ class Finding:
     Args:
         kind: two or three words, the same for the same mistake, such as "no mask".
         text: one or more sentences for a learner.
-        hint: the end of the text that names the usual cause of such numbers; may be empty.
+        hint: the end of the text, on the cause or on what to do; may be empty.
+        table: lines that show the numbers between text and hint; may be empty.
     """
 
     kind: str
     text: str
     hint: str = ""
+    table: str = ""
+
+    def lines(self, width: int = 80) -> list[str]:
+        """The text, the table before the hint; lines of code stay as they are."""
+        if not self.table:
+            return [line for text in self.text.split("\n") for line in _wrapped(text, width)]
+        start = self.text.removesuffix(self.hint)
+        table = [f"    {line}" for line in self.table.splitlines()]
+        return [*_wrapped(start, width), *table, *_wrapped(self.hint, width)]
 
 
 @dataclass
@@ -37,31 +47,32 @@ class Kink:
 
     def __str__(self) -> str:
         what = "jumps" if max(abs(self.left), abs(self.right)) > JUMP else "has a kink"
-        said = (
-            f"At {self.where} = {self.value:.6g} forward {what}: the slope is "
+        text = (
+            f"At {self.where} = {self.value:.6g} forward {what}: its slope is "
             f"{self.left:.4g} from the left, {self.right:.4g} from the right. "
-            f"Backward chose {self.backward:.4g}"
+            f"backward gives {self.backward:.4g}"
         )
-        return said + ("." if self.relu is None else f"; torch.relu chooses {self.relu:.4g}.")
+        return text + ("." if self.relu is None else f"; torch.relu gives {self.relu:.4g}.")
 
 
-@dataclass
+@dataclass(repr=False)
 class Verdict:
-    """What was found out about one Function.
+    """What was found out about one Function; shown as its report in a notebook.
 
     Args:
         name: the name of the Function.
-        verdict: "exact", "wrong", "surrogate", "kink" (nothing but kinks was sampled), or
-            "cannot run".
+        verdict: "exact", "wrong", "surrogate", "kink" (the samples held kinks), or "cannot run".
         declared: what its author declares it to be: "exact", "surrogate", or "wrong".
         mistake: the kind of finding that its author declares, or None.
         findings: what is wrong; empty for an exact Function.
         kinks: points without a derivative; never wrong.
         notes: what is worth knowing and not wrong.
         inputs: the arguments that were tried, a line each.
+        exact_for: the inputs whose gradient was checked, if not all of them were.
         largest_error: largest difference between backward and the numerical gradient of forward
             in any element; None where it could not be computed.
-        second_derivative: "right", "refused" (`once_differentiable`), "raises", "wrong", or "-".
+        second_derivative: "right", "refused" (`once_differentiable`), "raises",
+            "no graph", "wrong", or "-".
         vmap: whether it works under `torch.func.vmap` and `torch.func.grad`.
         vmap_reason: why not, or an empty string.
         users_lines: the traceback of a fault in the Function's own code, starting there; of a fault
@@ -77,6 +88,7 @@ class Verdict:
     kinks: list[Kink] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
+    exact_for: list[str] = field(default_factory=list)
     largest_error: float | None = None
     second_derivative: str = "-"
     vmap: bool = False
@@ -106,7 +118,15 @@ class Verdict:
         if self.kinds:
             kind = self.mistake if self.mistake in self.kinds else self.kinds[0]
             return f"{self.verdict} ({kind})"
-        return f"{self.verdict}, kink" if self.kinks and self.verdict != "kink" else self.verdict
+        words = self.verdict
+        if self.exact_for and self.verdict == "exact":
+            words += f" for {', '.join(self.exact_for)}"
+        return f"{words}, kink" if self.kinks and self.verdict != "kink" else words
+
+    @property
+    def right(self) -> bool:
+        """Whether backward is the derivative of forward, or of the declared surrogate."""
+        return self.verdict in ("exact", "kink", "surrogate")
 
     @property
     def as_declared(self) -> bool:
@@ -119,20 +139,20 @@ class Verdict:
 
     def report(self, width: int = 80) -> str:
         """All of it for a reader, in lines of at most `width` characters but for `users_lines`."""
-        paragraphs = [finding.text for finding in self.findings]
+        lines = [f"{self.name}: {self.words}"]
+        for finding in self.findings:
+            lines += finding.lines(width)
         if not self.findings:
             of = "the surrogate" if self.verdict == "surrogate" else "forward"
-            paragraphs.append(f"Backward is the derivative of {of}.")
-        paragraphs += [str(kink) for kink in self.kinks] + self.notes
+            lines += _wrapped(f"backward is the derivative of {of}.", width)
+        for text in [*map(str, self.kinks), *self.notes]:
+            lines += _wrapped(text, width)
         facts = {
-            "tried in float64": "\n".join(self.inputs),
-            "largest error": _number(self.largest_error),
+            "inputs": "\n".join(self.inputs),
+            "largest error": "" if self.largest_error is None else f"{self.largest_error:.2g}",
             "second derivative": _SECOND[self.second_derivative],
             "torch.func": "vmap and grad work" if self.vmap else _no(self.vmap_reason),
         }
-        lines = [f"{self.name}: {self.words}"]
-        for text in paragraphs:
-            lines += textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="  ")
         for name, text in facts.items():
             for line in text.splitlines():
                 start = f"  {name:19}"
@@ -147,18 +167,26 @@ class Verdict:
             lines += ["", self.users_lines.rstrip()]
         return "\n".join(lines)
 
+    __repr__ = report
+
+    def _repr_markdown_(self) -> str:
+        return f"```text\n{self.report()}\n```"
+
 
 _SECOND = {
     "right": "right",
     "refused": "refused (once_differentiable)",
     "raises": "raises an error",
+    "no graph": "not recorded: backward's result has no graph",
     "wrong": "wrong",
     "-": "",
 }
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.2g}"
+def _wrapped(text: str, width: int) -> list[str]:
+    if text.startswith("    "):
+        return [f"  {text}"]
+    return textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="  ")
 
 
 def _no(reason: str) -> str:

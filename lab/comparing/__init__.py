@@ -4,8 +4,9 @@
     labels      what differs between runs, which is what a row and a curve are called
     table       the comparison as text, JSON and CSV
     picture     the comparison as a picture
+    why         the cause of the first difference of two runs, found by training both again
 
-Other wings and compare.py import the modules in `__all__`; labels is private.
+Other wings and compare.py import the modules in `__all__`; labels, replay and causes are private.
 """
 
-__all__ = ["numbers", "picture", "table"]
+__all__ = ["numbers", "picture", "table", "why"]

@@ -18,11 +18,10 @@ from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.autograd.function import once_differentiable
 
 from lab.checking.check import check_function
 from lab.checking.numbers import gradients, index_text
-from lab.checking.samples import Case, declared_inputs, is_float
+from lab.checking.samples import Case, can_need_grad, declared_inputs
 from lab.checking.targets import functions_in, module_of_file
 from lab.checking.users_code import Crash, users_code
 from lab.checking.verdict import Finding, Verdict
@@ -135,7 +134,7 @@ def numbers_for_proof(function: Any, task: Task, secret: int) -> list[float]:
         numbers = None
         for dtype in (torch.float64, torch.float32):
             torch.manual_seed(secret + len(proof))
-            moved = [arg + 1e-2 * random_like(arg) if is_float(arg) else arg for arg in args]
+            moved = [arg + 1e-2 * random_like(arg) if can_need_grad(arg) else arg for arg in args]
             typed = _with_dtype(moved, dtype)
             question = partial(_gradients, typed, random_like)
             numbers = numbers or _tried(
@@ -172,33 +171,24 @@ def _answer(exercise: Exercise, task: Task) -> Any:
 
 def _judged(name: str, answer: Any, task: Task, how: dict[str, Any]) -> Verdict:
     verdict = check_function(answer, **how) if task.has_gradient else Verdict(name)
-    asks_for_second = {"second_derivative", "once_differentiable"} & set(task.asks_for)
-    if verdict.kinds == ["second derivative"] and not asks_for_second:
-        verdict = _without_second_derivative(answer, how)
-    if _is_right_in_float32(answer, task, verdict):
-        verdict.notes.append(
+    remark = ""
+    if verdict.kinds == ["second derivative"] and not _asks_for_second(task):
+        remark = f"This exercise does not ask for a second derivative. {verdict.findings[0].text}"
+    elif _is_right_in_float32(answer, task, verdict):
+        remark = (
             "The gradients are right in float32, in which the networks here are trained. In "
             f"float64 the check says: {verdict.findings[0].text} A buffer from torch.zeros_like(x) "
             "has the dtype of x; one from torch.zeros(shape) is float32."
         )
-        verdict.verdict = "surrogate" if hasattr(task.right, "surrogate") else "exact"
+    if remark:
+        verdict.notes.append(remark)
+        verdict.verdict = "surrogate" if verdict.declared == "surrogate" else "exact"
         verdict.findings, verdict.users_lines = [], ""
-        return verdict
-    return verdict if verdict.verdict == "cannot run" else _compared(answer, task, verdict)
+    return _compared(answer, task, verdict)
 
 
-def _without_second_derivative(answer: Any, how: dict[str, Any]) -> Verdict:
-    """The verdict on the first derivative of an answer whose second is wrong."""
-    backward = vars(answer)["backward"]
-    answer.backward = staticmethod(once_differentiable(answer.backward))
-    verdict = check_function(answer, **how)
-    answer.backward = backward
-    verdict.second_derivative = "wrong"
-    verdict.notes.append(
-        "A second derivative through this backward would be wrong. This exercise does not ask for "
-        "it; the exercise second_derivative shows why."
-    )
-    return verdict
+def _asks_for_second(task: Task) -> bool:
+    return not {"second_derivative", "once_differentiable"}.isdisjoint(task.asks_for)
 
 
 def _is_right_in_float32(answer: Any, task: Task, verdict: Verdict) -> bool:
@@ -220,19 +210,19 @@ def _is_right_in_float32(answer: Any, task: Task, verdict: Verdict) -> bool:
 
 def _compared(answer: Any, task: Task, verdict: Verdict) -> Verdict:
     """The verdict, with what the comparison with the solution adds to it."""
-    changed = _differences(_about_values(answer, task), answer, task)
+    ran = verdict.verdict != "cannot run"
+    changed = _differences(_about_values(answer, task), answer, task) if ran else []
     found = changed or verdict.findings or _second_derivative(task, verdict)
     found = found or _differences(_about_gradients(answer, task), answer, task)
-    if not found:
+    typical = _recognised(answer, task) if found else []
+    if not found or not (ran or typical):
         return verdict
     # One thing at a time: the first fault is often the cause of the others.
-    first = found[0]
-    typical = _recognised(answer, task)
-    if typical:
-        first = replace(first, text=first.text.removesuffix(first.hint).strip(), hint="")
+    first = replace(found[0], text=found[0].text.removesuffix(found[0].hint).strip(), hint="")
     if changed or typical or len(found) > 1:
         verdict.users_lines = ""  # they belong to another finding
-    verdict.verdict, verdict.findings = "wrong", [*typical, first]
+    verdict.verdict = "wrong"
+    verdict.findings = [*typical, first] if typical else found[:1]
     return verdict
 
 
@@ -266,14 +256,19 @@ def _difference(mine: list[Any], right: list[Any]) -> str:
 
 
 def _second_derivative(task: Task, verdict: Verdict) -> list[Finding]:
-    text = ""
-    if "second_derivative" in task.asks_for and verdict.second_derivative != "right":
-        text = "The first derivative is right. This exercise asks for the second too, but it "
-        text += "is refused" if verdict.second_derivative == "refused" else "raises an error"
-    if "once_differentiable" in task.asks_for and verdict.second_derivative == "raises":
-        text = "The first derivative is right. A second one raises an error by accident; refuse "
-        text += "it with @once_differentiable, on the line below @staticmethod"
-    return [Finding("second derivative", f"{text}.")] if text else []
+    state = verdict.second_derivative
+    if not _asks_for_second(task) or state == "right":
+        return []
+    text = "The first derivative is right. This exercise asks for the second, too, but "
+    if "once_differentiable" in task.asks_for:
+        if state == "refused":
+            return []
+        text = "The first derivative is right. The second can't be, so refuse it in plain words, "
+        text += "with @once_differentiable on the line below @staticmethod; as it is, "
+    text += {"refused": "backward refuses it.", "raises": "a second backward raises an error."}.get(
+        state, "the result of backward has no graph to differentiate."
+    )
+    return [Finding("second derivative", text)]
 
 
 def _about_values(answer: Any, task: Task) -> Iterator[Question]:
@@ -405,7 +400,7 @@ def _computed(args: tuple, needed: list[int], function: Any) -> list[Any]:
 def _returned(case: Case, needed: list[int]) -> list[torch.Tensor | None]:
     """What backward itself returns, before PyTorch completes it."""
     outputs = _outputs(case.target, _copies(case.leaves(needed)))
-    node: Any = next(output.grad_fn for output in outputs if is_float(output))
+    node: Any = next(output.grad_fn for output in outputs if can_need_grad(output))
     returned = node.apply(*map(torch.ones_like, outputs))
     return list(returned if isinstance(returned, tuple) else (returned,))
 
@@ -442,7 +437,7 @@ def _copies(args: Any) -> tuple:
 
 
 def _with_dtype(args: Any, dtype: torch.dtype) -> tuple:
-    return tuple(arg.to(dtype) if is_float(arg) else arg for arg in args)
+    return tuple(arg.to(dtype) if can_need_grad(arg) else arg for arg in args)
 
 
 def _subsets(floats: list[int]) -> list[list[int]]:

@@ -138,6 +138,39 @@ def exercise_of(file: Path) -> Exercise | None:
     return _refuse(str(file), name) if number else None
 
 
+def submitted_exercise(file: Path) -> Exercise:
+    """The exercise that a submission answers, by its name or else by what it defines.
+
+    Raises:
+        UserError: neither says which exercise it is, or they contradict each other.
+    """
+    defined = _defined_in(file)
+    inside = [exercise for exercise in every_exercise() if exercise.defines in defined]
+    try:
+        named = exercise_of(file)
+    except UserError:
+        named = None
+    if named and (named.defines in defined or not inside):
+        return named
+    if named:
+        what = f"{inside[0].defines}, which answers {inside[0].name}"
+        raise UserError(f"{file} is named after {named.name} but defines {what}")
+    if len(inside) != 1:
+        raise UserError(f"{file}: neither the name nor the code says which exercise it answers")
+    return replace(inside[0], file=file)
+
+
+def student_of(file: Path) -> str:
+    """The student that the name of a file starts with; an empty text if it names none.
+
+    >>> student_of(Path("alice_e04_relu.py")), student_of(Path("bob_row_sum (1).py"))
+    ('alice', 'bob')
+    """
+    student, number, name = parts_of_name(file)
+    names = [e.name for e in every_exercise() if not number and name.endswith(f"_{e.name}")]
+    return student or "".join(name.removesuffix(f"_{suffix}") for suffix in names[:1])
+
+
 def parts_of_name(file: Path) -> tuple[str, str, str]:
     """Student, number and name of the exercise; student and number may be empty.
 

@@ -80,7 +80,7 @@ def verdict_of(exercise: Exercise, outcome: Outcome, **how: Any) -> Verdict:
         try:
             record, proof = outcome.value
             verdict = Verdict.from_plain(record)
-            forged = verdict.as_declared and not _proves(proof, exercise, how.get("device", "cpu"))
+            forged = verdict.as_declared and not _proves(proof, exercise, **how)
         except (TypeError, KeyError, ValueError, AttributeError):  # it is no verdict at all
             forged = True
         if forged:
@@ -121,9 +121,11 @@ def _judge(exercise: Exercise, secret: int, how: dict[str, Any]) -> list[Any]:
     return [verdict.to_plain(), proof]
 
 
-def _proves(numbers: list[float], exercise: Exercise, device: str) -> bool:
+def _proves(
+    numbers: list[float], exercise: Exercise, *, device: str = "cpu", seed: int = 0, **_: Any
+) -> bool:
     """Whether they are the solution's. Loosely: the child has compared the answer strictly."""
-    right = _right_numbers(exercise.solution, device)
+    right = _right_numbers(exercise.solution, device, seed)
     tolerance = 1e-2 * max(map(abs, right), default=0.0)
     return len(numbers) == len(right) and all(
         abs(a - b) <= tolerance for a, b in zip(numbers, right, strict=True)
@@ -131,16 +133,16 @@ def _proves(numbers: list[float], exercise: Exercise, device: str) -> bool:
 
 
 @cache
-def _right_numbers(solution: Path, device: str) -> list[float]:
-    outcome = call_in_child(partial(_solve, solution, device, _SECRET), seconds=60)
+def _right_numbers(solution: Path, device: str, seed: int) -> list[float]:
+    outcome = call_in_child(partial(_solve, solution, device, seed, _SECRET), seconds=60)
     if outcome.how != "returned":
         raise RuntimeError(f"{solution} can't be run: {outcome.text}")
     return outcome.value
 
 
-def _solve(solution: Path, device: str, secret: int) -> list[float]:
+def _solve(solution: Path, device: str, seed: int, secret: int) -> list[float]:
     """In a child that runs no answer."""
     from lab.course.answers import numbers_for_proof, task_of
 
-    task = task_of(solution, device, seed=0)
+    task = task_of(solution, device, seed)
     return numbers_for_proof(task.right, task, secret)

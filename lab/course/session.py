@@ -20,27 +20,30 @@ WIDTH = 80
 PRINTED_LINES = 10
 
 
-def report(exercise: Exercise, verdict: Verdict) -> str:
-    """The verdict for the learner, and what to do next."""
-    paragraphs = [finding.text for finding in verdict.findings]
+def report(exercise: Exercise, verdict: Verdict, at_terminal: bool = True) -> str:
+    """The verdict for the learner, and, at a terminal, what to do next."""
+    paragraphs: list[str] = []
     advice: dict[str, str] = {}
+    own = exercise.is_own and at_terminal
     if verdict.as_declared:
         if exercise.defines != exercise.name:
             of = "its surrogate" if verdict.verdict == "surrogate" else "forward"
             paragraphs.append(f"Backward is the derivative of {of}.")
         paragraphs += [*map(str, verdict.kinks), *verdict.notes]
-        if exercise.is_own:
+        if own:
             advice["Compare"] = _path(exercise.solution)
             if exercise.trains_as:
                 advice["Train it"] = f"python train.py {exercise.trains_as}"
             for following in every_exercise()[exercise.number : exercise.number + 1]:
                 advice["Next"] = _path(following.file)
-    elif verdict.verdict == "not started":
+    elif own and verdict.verdict == "not started":
         advice = {"The task": _path(exercise.file)}
-    elif exercise.is_own:
+    elif own:
         advice = {"A hint": f"python check.py exercises.{exercise.name} --hint"}
-    state = painted(_state(verdict), _colour(verdict))
+    state = painted(_state(verdict), _colour(verdict)) if at_terminal else _state(verdict)
     lines = [f"Exercise {exercise.number}, {exercise.name}: {state}"]
+    for finding in verdict.findings:
+        lines += finding.lines(WIDTH)
     for text in paragraphs:
         lines += textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
     blocks = [verdict.users_lines]
@@ -223,7 +226,7 @@ class _Watch:
         elif self.screen:
             later = [e for e in self.unsolved if e.number > self.current.number]
             self.current, self.hint_level = (later or self.unsolved)[0], 0
-            self._show(f"{self.text}\n\n{painted('Exercise done.', 'green')} n goes on.")
+            self._show(f"{self.text}\n\n{painted('Exercise done.', 'green')} Press n to go on.")
         else:
             print(f"{self.text}\n", flush=True)
             self._go_to_next()
@@ -272,7 +275,7 @@ def _list(exercises: list[Exercise], verdicts: dict[Exercise, Verdict]) -> str:
         names = []
         for exercise in chapter:
             solved = exercise in verdicts and verdicts[exercise].as_declared
-            names.append(f"[{'x' if solved else ' '}]\xa0{exercise.name}")
+            names.append(f"[{'x' if solved else chr(160)}]\xa0{exercise.name}")
         wrapped = textwrap.wrap("  ".join(names), WIDTH - 2, break_on_hyphens=False)
         lines += [painted(title, "bold"), *(f"  {line}" for line in wrapped)]
     return "\n".join(lines).replace("\xa0", " ")
@@ -297,14 +300,14 @@ def _path(path: Path) -> str:
 
 
 WELCOME = """\
-Welcome. Each exercise is one small file in exercises/: forward is there, backward
-is yours. Open the current exercise in your editor, read the task at its top, put
-your answer in place of `raise NotImplementedError`, and save. Each save is checked
-here, and a wrong answer gets a sentence about what is wrong.
+Welcome. Each exercise is one small file in exercises/: forward is there, and
+backward is yours. Open the current exercise in your editor, read the task at its
+top, put your answer in place of `raise NotImplementedError`, and save. Each save
+is checked here, and a wrong answer gets a sentence about what is wrong.
 
-n shows the current exercise, h a hint, and exercises/README.md says more."""
+n shows the current exercise, h a hint; exercises/README.md says more."""
 
 ALL_SOLVED = """\
 You have solved every exercise. Compare your answers with exercises/solutions/,
-check a Function of your own with `python check.py my_file.py`, or train a network
-through one: the README shows how."""
+check a Function of your own with `python check.py my_file.py`, or train a
+network through one: README.md shows how."""

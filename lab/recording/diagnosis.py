@@ -51,23 +51,24 @@ def nonfinite_weights(model: nn.Module) -> list[str]:
     return [name for name, weight in model.named_parameters() if not weight.isfinite().all()]
 
 
-def why_diverged(what: str, model: nn.Module, losses: list[float], lr: float | None) -> Diverged:
+def why_diverged(
+    what: str, gradients: list[str], losses: list[float], lr: float | None
+) -> Diverged:
     """The error for a training that can't continue, with what the numbers show.
 
     Args:
         what: the number that is not finite, and its step.
-        model: its gradients are those of the last backward pass before that.
+        gradients: names of the parameters whose gradient was not finite just before that.
         losses: the first loss and the last finite one; empty where there is none.
         lr: the learning rate, or None.
 
-    >>> print(why_diverged("the loss at step 4 is inf", nn.Linear(1, 1), [2.0, 5e22], 1e-5))
+    >>> print(why_diverged("the loss at step 4 is inf", [], [2.0, 5e22], 1e-5))
     diverged: the loss at step 4 is inf; the last finite loss was 5e+22; try a smaller learning \
 rate, optimizer.lr=1.0e-06
     """
     words = [f"diverged: {what}"]
     if losses:
         words.append(f"the last finite loss was {losses[-1]:.6g}")
-    gradients = nonfinite_gradients(model)
     words += [f"the gradient of {name} is not finite" for name in gradients]
     # A rate that is too large makes the loss grow first.
     if gradients and losses and losses[-1] <= 10 * losses[0]:

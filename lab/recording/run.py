@@ -220,8 +220,11 @@ class Run:
             self._last_finite_loss = scalar.value
         self._write([s for s in scalars if s.tag != "loss" or self.is_point(s.step)])
         if diverged is not None:
-            self.summary.steps = diverged.step  # an accelerator has done more steps since
-            raise self._diverged(f"the loss at step {diverged.step} is {diverged.value}")
+            # An accelerator has done more steps since: its gradients are those of a later step.
+            at_once = self.summary.steps == diverged.step
+            self.summary.steps = diverged.step
+            what = f"the loss at step {diverged.step} is {diverged.value}"
+            raise self._diverged(what, nonfinite_gradients(self._model) if at_once else [])
 
     def _write(self, scalars: list[Scalar]) -> None:
         points = [(scalar.step, scalar.value) for scalar in scalars if scalar.tag == "loss"]
@@ -240,8 +243,9 @@ class Run:
         """Save a checkpoint, once the curve up to it is on disk and all weights are finite."""
         self.flush()
         step = self.summary.steps
-        if broken := nonfinite_weights(self._model) or nonfinite_gradients(self._model):
-            raise self._diverged(f"{broken[0]} is not finite after step {step - 1}")
+        gradients = nonfinite_gradients(self._model)
+        if broken := nonfinite_weights(self._model) or gradients:
+            raise self._diverged(f"{broken[0]} is not finite after step {step - 1}", gradients)
         save_checkpoint(self.folder, step, self._model, self._optimizer, self._device)
 
     def _check_gradients(self) -> None:
@@ -261,11 +265,10 @@ class Run:
                 self.folder.name, name,
             )  # fmt: skip
 
-    def _diverged(self, what: str) -> Diverged:
-        summary = self.summary
-        losses = [summary.first_loss, self._last_finite_loss]
+    def _diverged(self, what: str, gradients: list[str]) -> Diverged:
+        losses = [self.summary.first_loss, self._last_finite_loss]
         finite = [loss for loss in losses if loss is not None]
-        return why_diverged(what, self._model, finite, summary.lr)
+        return why_diverged(what, gradients, finite, self.summary.lr)
 
     def _show(self, step: int, value: float | Tensor) -> None:
         """Show a loss, or, where it lies on an accelerator, the last one that was read."""

@@ -1,11 +1,13 @@
 """Each check is shown a Function that violates it, and must say so in the right words."""
 
+import random
+
 import pytest
 import torch
 from torch.autograd.function import once_differentiable
 
 from functions import BlackBox, LinearFunction, MyReLU, NumpySoftplus, SignSTE, SumSqrt, mistakes
-from lab.checking import check
+from lab.checking import probes
 from lab.checking.check import check_function
 
 Function = torch.autograd.Function
@@ -125,7 +127,8 @@ def test_numbers_beside_tensors_keep_their_default_or_get_one():
 
     verdict = check_function(function(forward, lambda ctx, grad: (grad * ctx.factor, None, None)))
     assert verdict.verdict == "exact", verdict.report()
-    assert verdict.inputs == ["x (2, 3), slope 0.5"]
+    assert verdict.inputs[0] == "x (5, 7), slope 0.3"
+    assert "x (5, 7), slope 0.3, twice 3" in verdict.inputs
 
 
 def test_float32_samples_are_checked_in_float64():
@@ -146,7 +149,7 @@ def test_bias_is_tried_and_left_out():
     learner = function(LinearFunction.forward, LinearFunction.backward)
     verdict = check_function(learner)
     assert verdict.verdict == "exact", verdict.report()
-    assert any("bias (4,)" in line for line in verdict.inputs)
+    assert any("bias (6,)" in line for line in verdict.inputs)
     assert any("bias" not in line for line in verdict.inputs)
 
 
@@ -155,28 +158,28 @@ def test_bias_is_tried_and_left_out():
 RELU = saved(lambda x: x.clamp(min=0))
 PRODUCT = both_saved(lambda x, y: x * y)
 WRONG = {
-    "sign": (square(lambda ctx, g: -2 * x_of(ctx) * g), "constant factor", "sign is the wrong way"),
+    "sign": (square(lambda ctx, g: -2 * x_of(ctx) * g), "constant factor", "-1 times"),
     "half": (square(lambda ctx, g: x_of(ctx) * g), "constant factor", "0.5 times"),
     "twice": (square(lambda ctx, g: 4 * x_of(ctx) * g), "constant factor", "2 times"),
     "zeros": (square(lambda ctx, g: torch.zeros_like(g)), "all zero", "zero everywhere"),
-    "None": (square(lambda ctx, g: None), "all zero", "return None or zeros"),
-    "nan": (square(lambda ctx, g: g * torch.nan), "not finite", "inf or nan"),
-    "formula": (square(lambda ctx, g: 3 * x_of(ctx) ** 2 * g), "wrong value", "formula"),
+    "None": (square(lambda ctx, g: None), "no gradient", "None for x"),
+    "nan": (square(lambda ctx, g: g * torch.nan), "not finite", "nan"),
+    "formula": (square(lambda ctx, g: 3 * x_of(ctx) ** 2 * g), "wrong value", "numerical gradient"),
     "no grad_output": (
         square(lambda ctx, g: 2 * x_of(ctx)),
         "ignores grad_output",
         "does not depend on grad_output",
     ),
-    "no mask": (function(RELU, lambda ctx, g: g), "no mask", "forward is flat there"),
+    "no mask": (function(RELU, lambda ctx, g: g), "no mask", "Forward is flat there"),
     "zeros of a Jacobian that is not diagonal": (
         function(saved(lambda x: x.cumsum(1)), lambda ctx, g: g.sum(1, True).expand_as(g)),
         "wrong value",
-        "Derive the formula",
+        "30 of 35",
     ),
     "clipped": (
         square(lambda ctx, g: 2 * x_of(ctx) * g.clamp(-1, 1)),
-        "used twice",
-        "output is used twice",
+        "not linear",
+        "not linear in grad_output",
     ),
     "swapped": (
         function(PRODUCT, lambda ctx, g: (g * ctx.saved_tensors[0], g * ctx.saved_tensors[1])),
@@ -199,7 +202,7 @@ WRONG = {
             lambda ctx, g: (g @ ctx.saved_tensors[1].t(), g.t() @ ctx.saved_tensors[0]),
         ),
         "transposed",
-        "shape (4, 3) for y of shape (3, 4)",
+        "shape (6, 7) for y of shape (7, 6)",
     ),
     "shape": (square(lambda ctx, g: g.sum(0)), "shape", "A gradient has its input's shape"),
     "one combination": (
@@ -211,23 +214,23 @@ WRONG = {
                 else (g, g)
             ),
         ),
-        "wrong value",
-        "(where only x needs a gradient)",
+        "needs_input_grad",
+        "where only x needs a gradient",
     ),
     "view of the input": (
         square(lambda ctx, g: (2 * x_of(ctx).view(-1) * g.reshape(-1)).reshape(g.shape)),
         "not contiguous",
-        "with x not contiguous",
+        "where x is not contiguous",
     ),
     "view of grad_output": (
         function(saved(lambda x: 2 * x), lambda ctx, g: 2 * g.view(-1).view(g.shape)),
         "not contiguous",
-        "grad_output that is not contiguous",
+        "where grad_output is not contiguous",
     ),
     "float32 inside": (
         function(saved(lambda x: x.float() * 2), lambda ctx, g: 2 * g),
         "dtype",
-        "computes in float32",
+        "returns float32 for float64",
     ),
     "numbers outside the domain": (
         function(
@@ -255,8 +258,8 @@ def test_the_worst_element_is_named_with_both_numbers():
     samples = staticmethod(lambda: [(torch.tensor([[1.0, 5.0], [2.0, 3.0]]),)])
     learner = square(lambda ctx, g: -2 * x_of(ctx) * g, sample_inputs=samples)
     (finding,) = check_function(learner).findings
-    assert "at x[0, 1] = 5 backward says -10, the numerical gradient 10." in finding.text
-    assert "4 of its 4 elements" in finding.text
+    assert "at x[0, 1] = 5 backward gives -10, the numerical gradient is 10." in finding.text
+    assert "4 of 4 elements" in finding.text
 
 
 def test_no_report_is_a_page_of_numbers():
@@ -269,16 +272,15 @@ def test_no_report_is_a_page_of_numbers():
 
 
 def test_a_forgotten_mean_is_guessed():
-    learner = function(
-        saved(lambda x: (x**2).mean()), lambda ctx, grad: (grad * 2 * x_of(ctx)).expand(2, 3)
-    )
-    assert "the 1/6 of a mean missing?" in check_function(learner).findings[0].text
+    learner = function(saved(lambda x: (x**2).mean()), lambda ctx, grad: grad * 2 * x_of(ctx))
+    assert "1/35 of a mean" in check_function(learner).findings[0].text
 
 
 def test_guessed_shapes_that_were_never_meant_are_not_held_against_it():
     learner = function(lambda ctx, x, b: x + b, lambda ctx, grad: (grad, grad.sum(0)))
     verdict = check_function(learner)
-    assert (verdict.verdict, verdict.inputs) == ("exact", ["x (2, 3), b (3,)"])
+    assert verdict.verdict == "exact"
+    assert {line.partition(", b")[2] for line in verdict.inputs} == {" (7,)"}
 
 
 # ---- What gradcheck lets through ----------------------------------------------------------------
@@ -316,9 +318,9 @@ def edits_grad_output(ctx, grad):
 @pytest.mark.parametrize(
     ("learner", "kind", "words"),
     [
-        (function(edits_input, lambda ctx, g: 2 * g), "edits input", "forward edits x"),
-        (square(edits_saved), "edits input", "backward edits x"),
-        (function(saves_output, edits_output), "edits input", "backward edits the output"),
+        (function(edits_input, lambda ctx, g: 2 * g), "edits input", "forward modifies x"),
+        (square(edits_saved), "edits input", "backward modifies x"),
+        (function(saves_output, edits_output), "edits input", "backward modifies the output"),
         (
             function(saved(lambda x: 2 * x), edits_grad_output),
             "edits grad_output",
@@ -339,8 +341,8 @@ def test_gradcheck_alone_passes_an_edited_grad_output():
     assert torch.autograd.gradcheck(learner.apply, (x,), check_undefined_grad=False)
 
 
-def random_forward(ctx, x):
-    return x * torch.rand_like(x)
+def python_random(ctx, x):
+    return x * random.random()
 
 
 kept = {}
@@ -359,7 +361,7 @@ def counts_calls(ctx, grad):
 @pytest.mark.parametrize(
     ("learner", "kind"),
     [
-        (function(random_forward, lambda ctx, g: g), "not deterministic"),
+        (function(python_random, lambda ctx, g: g), "not deterministic"),
         (square(lambda ctx, g: g * 2 * x_of(ctx) * torch.rand_like(g)), "not deterministic"),
         (square(counts_calls), "not deterministic"),
         (function(keeps_globally, lambda ctx, g: g * 2 * kept["x"]), "shared state"),
@@ -375,7 +377,7 @@ def test_second_derivative_wrong_refused_or_raising():
 
     wrong = check_function(square(through_numpy))
     assert (wrong.verdict, wrong.kinds) == ("wrong", ["second derivative"])
-    assert "a second backward says 0, the numerical gradient of the first 2." in (
+    assert "a second backward gives 0, the numerical gradient of the first" in (
         wrong.findings[0].text
     )
     refused = check_function(square(once_differentiable(through_numpy)))
@@ -404,14 +406,12 @@ def test_a_gradient_that_only_broadcasting_rescued_is_told():
     learner = function(lambda ctx, x, bias: x + bias, lambda ctx, g: (g, g))
     verdict = check_function(learner)
     assert verdict.verdict == "exact"
-    assert "shape (2, 3) for bias of shape (3,); only PyTorch's broadcasting" in verdict.notes[0]
+    assert "shape (5, 7) for bias of shape (7,)" in verdict.notes[0]
 
 
 def test_another_dtype_than_the_input_is_told():
     learner = function(saved(lambda x: x.double() * 2), lambda ctx, g: 2 * g)
-    assert (
-        "Given float32 on cpu, forward returns float64 on cpu" in (check_function(learner).notes[0])
-    )
+    assert "Given float32, forward returns float64" in (check_function(learner).notes[0])
 
 
 # ---- Surrogates, kinks, mistakes ----------------------------------------------------------------
@@ -425,7 +425,7 @@ def test_a_surrogate_is_told_as_one_and_how_far_it_is():
         True,
     )
     assert verdict.largest_error == pytest.approx(1)
-    assert "backward says 1, the numerical gradient 0" in verdict.notes[0]
+    assert "backward gives 1, the numerical gradient is 0" in verdict.notes[0]
 
 
 def test_a_surrogate_must_be_the_derivative_that_it_declares():
@@ -436,7 +436,7 @@ def test_a_surrogate_must_be_the_derivative_that_it_declares():
 
     verdict = check_function(Broken)
     assert (verdict.verdict, verdict.as_declared) == ("wrong", False)
-    assert "the derivative of its surrogate 1" in verdict.findings[0].text
+    assert "the derivative of its surrogate is 1" in verdict.findings[0].text
 
 
 def test_a_straight_through_estimate_that_is_not_declared_is_wrong():
@@ -516,12 +516,11 @@ def calls_an_instance(x):
 @pytest.mark.parametrize(
     ("target", "kind", "words"),
     [
-        (NotStatic, "not static", "forward is not static"),
         (calls_an_instance, "not static", "never MyFunction()(x)"),
         (NoBackward, "no backward", "There is no backward"),
         (type("Empty", (Function,), {}), "no forward", "There is no forward"),
         (torch.nn.ReLU, "no Function", "Check the Function that it calls"),
-        (torch.nn.ReLU(), "no Function", "an object of type ReLU is no"),
+        (torch.nn.ReLU(), "no Function", "ReLU is a Module"),
         (3, "no Function", "an object of type int is no"),
         (int, "no Function", "no torch.autograd.Function"),
         (torch.relu, "no Function", "relu is no torch.autograd.Function"),
@@ -533,7 +532,11 @@ def calls_an_instance(x):
             "declaration",
             "9801 floating-point numbers",
         ),
-        (function(saved(lambda x: x.long()), right_square), "declaration", "no finite"),
+        (
+            function(saved(lambda x: x.long()), right_square),
+            "no inputs found",
+            "def sample_inputs():",
+        ),
     ],
 )
 def test_what_cannot_run_gets_the_reason(target, kind, words):
@@ -575,8 +578,8 @@ def test_a_crash_shows_the_users_line_and_none_of_ours():
 
 
 def test_a_fault_of_the_check_itself_is_not_blamed_on_the_function(monkeypatch):
-    monkeypatch.setattr(check, "not_deterministic", lambda case: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
+    monkeypatch.setattr(probes, "random_grads", None)
+    with pytest.raises(TypeError):
         check_function(MyReLU)
 
 
