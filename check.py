@@ -8,36 +8,31 @@
     python check.py exercises.relu      one exercise; add --hint or --watch
     python check.py submissions/        a class: a folder a student, or STUDENT_e04_relu.py
 
-Exit code 0 when each is what it declares itself to be, 1 when one is not, 2 for
-a wrong command; 0 for a class once it has been graded.
+Exit code 0 when all are right (in the table: as declared), 1 when one is not,
+2 for a wrong command; 0 for a class once it has been graded.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import math
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import redirect_stdout, suppress
-from dataclasses import asdict
-from functools import partial
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from lab.checking.check import attempt, check_function
-from lab.checking.targets import find_functions, functions_in, module_names
-from lab.checking.users_code import Crash
-from lab.checking.verdict import Finding, Verdict
+from lab.checking.children import every_module, verdicts_on
+from lab.checking.verdict import Verdict
 from lab.course.classroom import class_report, grade_class, write_csv, write_feedback
 from lab.course.exercise import Exercise, find_exercises
 from lab.course.grading import SECONDS, grade, grade_all, record
 from lab.course.session import print_hint, print_overview, report, watch
 from lab.devices import pick_device
-from lab.errors import UserError, errors_as_messages, user_traceback
+from lab.errors import UserError, errors_as_messages
 from lab.jsonable import jsonable
 
 
@@ -48,7 +43,6 @@ def main(arguments: list[str] | None = None) -> int:
     if device.type == "mps":
         raise UserError("device=mps: it has no float64, which the check needs; use cpu or cuda")
     how = {"device": str(device), "seed": options.seed, "eps": options.eps, "atol": options.atol}
-    sys.path.insert(1, os.getcwd())  # a Function of your own, in the folder you stand in
     exercises = find_exercises(options.target or "")
     if options.csv or options.feedback or (not exercises and _is_class(options.target)):
         return _class(options, how)
@@ -57,18 +51,23 @@ def main(arguments: list[str] | None = None) -> int:
     elif options.hint or options.watch:
         raise UserError("--hint and --watch are for an exercise: python check.py exercises --watch")
     else:
-        verdicts = _functions(options, how)
+        return 0 if _functions(options, how) else 1
     return 0 if all(verdict.as_declared for verdict in verdicts) else 1
 
 
-def _functions(options: argparse.Namespace, how: dict[str, Any]) -> list[Verdict]:
-    if options.target is None:
-        verdicts = _every_verdict(how)
-    else:
-        verdicts = _checked(options.target, partial(find_functions, options.target), how)
+def _functions(options: argparse.Namespace, how: dict[str, Any]) -> bool:
+    """Print the verdicts; whether all is as it should be."""
+    targets = [options.target] if options.target is not None else every_module()
+    verdicts = verdicts_on(targets, options.timeout, compiled=options.compile, **how)
     if options.json:
-        return _print_json(verdicts)
-    return _print_table(verdicts) if options.target is None else _print_reports(verdicts)
+        shown = _print_json(verdicts)
+    elif options.target is None:
+        shown = _print_table(verdicts)
+    else:
+        shown = _print_reports(verdicts)
+    # Only in the table of all may a declared mistake be wrong.
+    everything = options.target is None
+    return all(verdict.as_declared if everything else verdict.right for verdict in shown)
 
 
 def _is_class(target: str | None) -> bool:
@@ -121,24 +120,27 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=summary, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("target", nargs="?", help="a Function; left out: all in functions/")
+    parser.add_argument("target", nargs="?", help="Function to check (default: all in functions/)")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N or auto")
     parser.add_argument("--seed", type=_seed, default=0, help="of the random inputs (default 0)")
     parser.add_argument(
-        "--eps", type=_positive, default=1e-6, help="finite-difference step (default 1e-6)"
+        "--eps", type=_step, default=1e-6, help="finite-difference step (default 1e-6)"
     )
     parser.add_argument(
-        "--atol", type=_positive, default=1e-4, help="allowed difference (default 1e-4)"
+        "--atol", type=_positive, default=1e-5, help="absolute tolerance (default 1e-5)"
+    )
+    parser.add_argument(
+        "--compile", action="store_true", help="also say whether torch.compile keeps the backward"
     )
     parser.add_argument(
         "--timeout",
         type=_positive,
         default=SECONDS,
         metavar="SECONDS",
-        help=f"time limit for one answer (default {SECONDS})",
+        help=f"time limit for one Function or answer (default {SECONDS})",
     )
     output = parser.add_mutually_exclusive_group()
-    output.add_argument("--json", action="store_true", help="a list of verdicts, for scripts")
+    output.add_argument("--json", action="store_true", help="print a list of verdicts as JSON")
     output.add_argument(
         "--hint",
         action="count",
@@ -154,48 +156,32 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def _step(text: str) -> float:
+    with suppress(ValueError):
+        if 1e-9 <= float(text) <= 1e-2:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text} is not a usable step; use 1e-9 to 1e-2")
+
+
 def _positive(text: str) -> float:
     with suppress(ValueError):
         if 0 < float(text) < math.inf:
             return float(text)
-    raise argparse.ArgumentTypeError(f"{text}: a positive number")
+    raise argparse.ArgumentTypeError(f"{text} is not a positive number")
 
 
 def _seed(text: str) -> int:
     with suppress(ValueError):
         if 0 <= int(text) < 2**63:
             return int(text)
-    raise argparse.ArgumentTypeError(f"{text}: a whole number from 0 to 2^63 - 1")
-
-
-def _every_verdict(how: dict[str, Any]) -> Iterator[Verdict]:
-    for module in module_names():
-        find = partial(_functions_of, module)
-        yield from _checked(module.removeprefix("functions."), find, how)
-
-
-def _functions_of(module: str) -> list[type]:
-    return functions_in(importlib.import_module(module))
-
-
-def _checked(name: str, find: Callable[[], list[Any]], how: dict[str, Any]) -> Iterator[Verdict]:
-    """Of each Function that is found; or, of a file that can't be imported, that it cannot run."""
-    try:
-        functions = find()
-    except UserError:
-        raise
-    except (Exception, SystemExit) as error:  # somebody's unfinished file may raise anything
-        finding = Finding("import", Crash(error, "when it is imported", "import").told)
-        lines = user_traceback(error)
-        yield Verdict(name, "cannot run", findings=[finding], users_lines=lines)
-    else:
-        yield from (attempt(check_function, function, **how) for function in functions)
+    raise argparse.ArgumentTypeError(f"{text} is not a seed; use a whole number from 0 to 2^63 - 1")
 
 
 def _print_json(verdicts: Iterable[Verdict]) -> list[Verdict]:
-    with redirect_stdout(sys.stderr):  # where the code under check prints, too
-        verdicts = list(verdicts)
-    _print_records([{**asdict(v), "as_declared": v.as_declared} for v in verdicts])
+    verdicts = list(verdicts)
+    for verdict in verdicts:
+        print(verdict.printed, end="", file=sys.stderr)
+    _print_records([{**v.to_plain(), "as_declared": v.as_declared} for v in verdicts])
     return verdicts
 
 
@@ -224,9 +210,11 @@ def _print_table(verdicts: Iterator[Verdict]) -> list[Verdict]:
         shown.append(verdict)
     others = [verdict for verdict in shown if not verdict.as_declared]
     if not others:
-        print(f"\nEach of the {len(shown)} is what it declares itself to be.")
+        mistakes = sum(verdict.mistake is not None for verdict in shown)
+        words = f"{mistakes} {'is a' if mistakes == 1 else 'are'} deliberate mistake"
+        print(f"\nAll {len(shown)} behave as declared ({words}{'s' * (mistakes != 1)}).")
         return shown
-    print(f"\n{len(others)} of {len(shown)} not as declared:")
+    print(f"\n{len(others)} of {len(shown)} do not behave as declared:")
     for verdict in others:
         first = verdict.findings[0].text if verdict.findings else f"It is {verdict.words}."
         declared = f"declared {verdict.declared}"

@@ -244,8 +244,8 @@ def _hypotheses(
         ),
         (
             "no mask",
-            "Forward is flat there, so no gradient may pass, but backward lets it through: check its "
-            "mask. " + DECLARE_SURROGATE,
+            "Forward is flat there, so no gradient may pass, but backward lets it through: check "
+            f"its mask. {DECLARE_SURROGATE}",
             _no_mask,
         ),
         (
@@ -321,6 +321,8 @@ def _as_gradient_of(other: Comparison, mine: Comparison) -> torch.Tensor | None:
     its, own = (c.case.args[c.position].shape for c in (other, mine))
     if its == own:
         return other.numerical
+    if other.case.args[other.position].is_complex():
+        return None
     if _broadcasts(own, its):
         return _summed(other.numerical, its, own)
     if _broadcasts(its, own):

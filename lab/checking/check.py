@@ -286,10 +286,9 @@ class _Check:
         self.ask(self.torch_func, cases[:1])
         self.note(probes.frees_its_buffers(cases[0]))
         self.note(probes.takes_batched_grads(cases[0]))
-        if not declared and not self.verdict.findings and not true_surrogate:
-            if notes := probes.on_complex_inputs(cases[0]):
-                self.note(notes)
-                self.verdict.exact_for = ["real inputs"]
+        guessed = not declared and not self.verdict.findings and not true_surrogate
+        if guessed:
+            self.note(probes.on_complex_inputs(cases[0]))
 
     def special_points(self, case: Case) -> list[Finding]:
         points = []

@@ -223,8 +223,8 @@ def _edits(
                 "If not: "
             )
         text += (
-            f"Work on {name}.clone(). `*=`, `{name}[mask] = ...` and methods that end in _ all work "
-            "in place."
+            f"Work on {name}.clone(). `*=`, `{name}[mask] = ...` and methods that end in _ work in "
+            "place."
         )
         findings.append(Finding(kind, text))
     return findings
@@ -323,9 +323,9 @@ def _parameters_left_out(case: Case) -> list[str]:
             left = [key for key, value in arg.named_parameters() if value.grad is None]
             if left:
                 notes.append(
-                    f"{', '.join(f'{name}.{key}' for key in left)} cannot get a gradient through this "
-                    "Function: a module's parameters are not among its inputs. Pass the tensors "
-                    "as arguments."
+                    f"{', '.join(f'{name}.{key}' for key in left)} cannot get a gradient through "
+                    "this Function: a module's parameters are not among its inputs. Pass the "
+                    "tensors as arguments."
                 )
     return notes
 

@@ -355,7 +355,7 @@ def _numbers_for_none(
         if (
             not none
             or kind != TENSOR
-            or TENSOR not in [k for p, k in zip(chosen, kinds) if p != parameter]
+            or TENSOR not in [k for p, k in zip(chosen, kinds, strict=True) if p != parameter]
         ):
             continue
         position = chosen.index(parameter)

@@ -24,7 +24,7 @@ import tempfile
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -187,11 +187,15 @@ def call_in_children(
             child.end()
 
 
-def warm_up() -> None:
-    """Start the server in the background, so that the first call need not wait for its imports."""
+def warm_up(also: Sequence[str] = ()) -> None:
+    """Start the server in the background, so that the first call need not wait for its imports.
+
+    Args:
+        also: modules to import there beyond `PRELOADED`.
+    """
     if not _HAS_FORK:
         return
-    _context.set_forkserver_preload(PRELOADED)
+    _context.set_forkserver_preload([*PRELOADED, *also])
     # The server finds the lab from any folder, takes nothing from the current one, and leaves
     # Ctrl-C to the parent: it inherits all three from here.
     environment = dict(os.environ)

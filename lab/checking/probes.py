@@ -7,7 +7,6 @@ relies on another: a fault that one finds hides none from the others.
 from __future__ import annotations
 
 import contextlib
-import gc
 import inspect
 import itertools
 import weakref
@@ -78,7 +77,9 @@ def is_repeatable(case: Case) -> list[Finding]:
 def other_calls(case: Case) -> list[Case]:
     """Other values; other numbers beside the tensors; other shapes."""
     numbers = [0.6 * arg + 0.1 if isinstance(arg, float) else arg for arg in flipped(case).args]
-    first_rows = [arg[:1] if can_need_grad(arg) and arg.dim() else arg for arg in numbers]
+    first_rows: list[Any] = list(numbers)
+    for i in case.floats:
+        first_rows[i] = case.args[i][:1] if case.args[i].dim() else case.args[i]
     return [replace(case, args=tuple(args)) for args in (numbers, first_rows)]
 
 
@@ -438,7 +439,7 @@ def _relu_chooses(comparison: Comparison, row: int, column: int) -> float | None
 
 
 def second_derivative(case: Case) -> tuple[str, list[Finding]]:
-    """Right, refused, raises, no graph, or wrong: the derivative of backward by the inputs and grad_output.
+    """Is the derivative of backward right: right, refused, raises, no graph, or wrong?
 
     >>> from functions import Template
     >>> second_derivative(Case(Template, (torch.ones(2, dtype=torch.float64),)))
@@ -608,15 +609,13 @@ def lets_go_of_memory(case: Case) -> list[Finding]:
     watched = [weakref.ref(node) for node in nodes if node is not None]
     outputs.clear()
     nodes.clear()
-    if any(node() is not None for node in watched):
-        gc.collect()  # a cycle that the garbage collector finds is no leak
-    if any(node() is not None for node in watched):
-        text = (
-            "The graph is never freed: something that forward returns is kept on ctx, and so keeps "
-            "itself alive. Memory grows with every call. Use ctx.save_for_backward."
-        )
-        return [Finding("memory", text)]
-    return []
+    if all(node() is None for node in watched):
+        return []
+    text = (
+        "An output is kept on ctx, so the graph keeps itself alive and memory grows until Python's "
+        "garbage collector runs. Use ctx.save_for_backward for it."
+    )
+    return [Finding("memory", text)]
 
 
 def under_torch_func(case: Case) -> tuple[bool, str, list[Finding]]:
@@ -721,8 +720,8 @@ def on_complex_inputs(case: Case) -> list[str]:
     if not wrong or any(wrong_gradient(i, [compared]).kind != "no conj" for i in wrong):
         return []
     return [
-        "Forward takes complex inputs, too. For those backward is wrong, since conj is missing: it "
-        "would have to multiply by the conjugate of the derivative."
+        "For complex inputs, which forward takes too, conj is missing in backward: there it must "
+        "multiply by the conjugate of the derivative."
     ]
 
 

@@ -8,8 +8,6 @@ import traceback
 from types import FrameType
 from typing import Any
 
-import torch
-
 from lab.checking.users_code import Crash
 from lab.checking.verdict import Finding
 from lab.errors import UserError
@@ -37,7 +35,7 @@ def explain_crash(target: Any, crash: Crash) -> Finding:
 
 
 def _saved_tensors(target: Any, error: BaseException) -> str:
-    frame, line = _in_backward(error)
+    frame, line = _in_backward(target, error)
     if frame is None:
         return ""
     unpacked = re.match(r"not enough values to unpack \(expected (\d+), got (\d+)\)", str(error))
@@ -60,7 +58,7 @@ def _saved_tensors(target: Any, error: BaseException) -> str:
 
 
 def _no_graph(target: Any, error: BaseException) -> str:
-    frame, _ = _in_backward(error)
+    frame, _ = _in_backward(target, error)
     if frame is None or "does not require grad and does not have a grad_fn" not in str(error):
         return ""
     return (
@@ -70,7 +68,7 @@ def _no_graph(target: Any, error: BaseException) -> str:
 
 
 def _no_grad_output(target: Any, error: BaseException) -> str:
-    frame, _ = _in_backward(error)
+    frame, _ = _in_backward(target, error)
     methods = [getattr(target, name, None) for name in ("forward", "setup_context")]
     codes = [getattr(method, "__code__", None) for method in methods]
     told = any(code and "set_materialize_grads" in code.co_names for code in codes)
@@ -83,8 +81,9 @@ def _no_grad_output(target: Any, error: BaseException) -> str:
 
 
 def _arguments(target: Any, error: BaseException) -> str:
-    counted = re.search(r"backward\(\) takes (\d+) positional arguments? but (\d+)", str(error))
-    if not counted:
+    counted = re.search(r"\(\) takes (\d+) positional arguments? but (\d+)", str(error))
+    called = [step.name for step in traceback.extract_tb(error.__traceback__)]
+    if not counted or called[-1] != "apply":  # PyTorch calls backward from there
         return ""
     return (
         "backward gets ctx and one grad_output for each output of forward: here that is "
@@ -94,7 +93,8 @@ def _arguments(target: Any, error: BaseException) -> str:
 
 def _other_dtype(target: Any, error: BaseException) -> str:
     words = str(error)
-    if not (re.search(r"[Ff]loat\b|float32", words) and re.search(r"[Dd]ouble|float64", words)):
+    two = re.search(r"[Ff]loat\b|float32", words) and re.search(r"[Dd]ouble|float64", words)
+    if not two and not re.search(r"dtype.*(equal|same|match).*dtype", words):
         return ""
     return (
         "The check gives float64. Make new tensors in the dtype of the input: torch.zeros_like(x), "
@@ -102,17 +102,15 @@ def _other_dtype(target: Any, error: BaseException) -> str:
     )
 
 
-def _in_backward(error: BaseException) -> tuple[FrameType | None, str]:
+def _in_backward(target: Any, error: BaseException) -> tuple[FrameType | None, str]:
     """The frame of the user's backward that raised, and its line."""
+    methods = [getattr(target, name, None) for name in ("backward", "vjp")]
+    codes = [getattr(inspect.unwrap(method), "__code__", None) for method in methods if method]
     step, found = error.__traceback__, None
     while step is not None:
-        if step.tb_frame.f_code.co_name in ("backward", "vjp") and not _is_torchs(step.tb_frame):
+        if step.tb_frame.f_code in codes:
             found = step
         step = step.tb_next
     if found is None:
         return None, ""
     return found.tb_frame, traceback.extract_tb(found, limit=1)[0].line or ""
-
-
-def _is_torchs(frame: FrameType) -> bool:
-    return frame.f_code.co_filename.startswith(torch.__path__[0])

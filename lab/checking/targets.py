@@ -6,7 +6,6 @@ import difflib
 import importlib
 import importlib.util
 import inspect
-import pkgutil
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +13,7 @@ from typing import Any
 
 import torch
 
-from lab import HOME
+from lab.checking.children import every_module
 from lab.errors import UserError
 
 _ALLOWED = "a Function's name, a dotted path such as my_module.Swish, or a .py file"
@@ -69,15 +68,10 @@ def functions_in(module: ModuleType) -> list[type]:
     return found
 
 
-def module_names() -> list[str]:
-    """The modules of functions/, one Function a file and the mistakes together in one."""
-    return [f"functions.{module.name}" for module in pkgutil.iter_modules([HOME / "functions"])]
-
-
 def _shipped(wanted: str) -> list[type]:
     """All Functions of functions/; a file that can't be imported matters if it holds the wanted."""
     found, first_error = [], None
-    for name in module_names():
+    for name in every_module():
         try:
             found += functions_in(importlib.import_module(name))
         except (Exception, SystemExit) as error:  # somebody's unfinished file may raise anything

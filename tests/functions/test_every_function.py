@@ -8,9 +8,10 @@ import torch
 
 import functions
 from lab.checking.check import check_function
-from lab.checking.targets import functions_in, module_names
+from lab.checking.children import every_module
+from lab.checking.targets import functions_in
 
-MODULES = [importlib.import_module(name) for name in module_names()]
+MODULES = [importlib.import_module(name) for name in every_module()]
 FUNCTIONS = [function for module in MODULES for function in functions_in(module)]
 
 
