@@ -26,7 +26,7 @@ await() { # COMMAND...: until it succeeds
         if "$@" >/dev/null 2>&1; then return; fi
         sleep 0.25
     done
-    echo "no success after 30 s: $*; see $state" >&2
+    echo "no success after 30 s: $*; the logs are in $state, and \`$0 down\` ends what runs" >&2
     exit 1
 }
 
@@ -50,7 +50,7 @@ accounting() {
     mysql <<'SQL'
 drop database if exists slurm_acct_db;
 create database slurm_acct_db;
-create user if not exists slurm@localhost identified by 'only on loopback';
+create or replace user slurm@localhost identified by 'loopback-only';
 grant all on slurm_acct_db.* to slurm@localhost;
 SQL
     install --mode=600 /dev/stdin /etc/slurm/slurmdbd.conf <<CONF
@@ -64,17 +64,17 @@ LogFile=$state/slurmdbd.log
 StorageType=accounting_storage/mysql
 StorageHost=localhost
 StorageUser=slurm
-StoragePass=only on loopback
+StoragePass=loopback-only
 StorageLoc=slurm_acct_db
 CONF
-    start slurmdbd slurmdbd -D
-    await sacctmgr --noheader list cluster
-    sacctmgr --immediate add cluster one >/dev/null
     cat >>/etc/slurm/slurm.conf <<CONF
 AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=localhost
 JobAcctGatherType=jobacct_gather/linux
 CONF
+    start slurmdbd slurmdbd -D
+    await sacctmgr --noheader list cluster
+    sacctmgr --immediate add cluster one >/dev/null
 }
 
 up() {
