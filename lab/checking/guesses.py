@@ -248,7 +248,7 @@ class _Guesses:
         shapes = plan.shapes
         tried: list[tuple] = [shapes, shapes]
         if sum(kind == TENSOR for kind in plan.kinds) > 1:
-            tried += [other for other in SHAPES[:6] if other != shapes]
+            tried += [other for other in SHAPES[:5] if other != shapes]
         if shapes[0]:
             tried.append(tuple(tuple(1 if n == shapes[0][0] else n for n in s) for s in shapes))
         taken = [self.taken(plan._replace(shapes=some)) for some in tried]
