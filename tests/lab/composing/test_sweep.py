@@ -53,13 +53,16 @@ def test_an_experiment_prints_its_question_first_and_what_to_look_at_last(tmp_pa
         "launcher": {"_target_": "basic"},
     }
     config, experiment = OmegaConf.create({"hydra": hydra}), CompareRuns("Why?", "Look at this.")
-    experiment.on_multirun_start(config)
-    experiment.on_multirun_end(config)
     experiment.on_run_start(config)
     experiment.on_run_end(config)
+    experiment.on_multirun_end(config)
     lines = capsys.readouterr().out.splitlines()
-    assert (lines[0], lines[1][:11]) == ("Why?", "Loss curves")
-    assert lines[-3:] == ["Look at this.", "Why?", "Look at this."]
+    assert lines[:2] == ["Why?", "Look at this."]
+    assert lines[2].startswith("Loss curves")
+    assert lines[-1] == "Look at this."
+    config.hydra.overrides.task.append("seed=1")  # for which the numbers in it need not hold
+    experiment.on_run_end(config)
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(
@@ -133,6 +136,8 @@ def test_a_sweep_ends_the_same_under_every_launcher(tmp_path, alone, launcher):
     for run in runs:
         assert run.folder.name in result.stdout
     assert (tmp_path / "sweep/comparison.png").exists()
+    assert result.stdout.startswith("Does a network train the same")
+    assert "Look at" not in result.stdout  # for an lr of 1 it is not true
 
     before = contents(*(run.folder for run in runs))
     with typed(*words, cwd=tmp_path) as again:
