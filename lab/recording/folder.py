@@ -22,7 +22,7 @@ def make_folder(folder: Path) -> None:
     """
     with system_errors_named(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        # A lock, and a file that another run is writing: this run can't have the folder either.
+        # Not counted: the lock, and a file that another run is writing at this moment.
         found = sorted(n for n in os.listdir(folder) if n != LOCK and not n.endswith(".part"))
     if SUMMARY in found or CURVE in found:
         raise UserError(
