@@ -99,7 +99,7 @@ KINDS: dict[str, tuple[str, set[str]]] = {
     "not linear in grad_output": ("backward is not linear in grad_output", {"not linear"}),
     "not transposed": (
         "a factor must be transposed and is not",
-        {"error", "shape", "permutation"},
+        {"error", "shape", "permutation", "transposed"},
     ),
     "nothing saved": ("save_for_backward is missing", {"nothing saved", "error"}),
     "number of gradients": (

@@ -134,6 +134,20 @@ def attempt(check: Callable[..., Verdict], target: Any, **how: Any) -> Verdict:
         )
 
 
+def cases_of(target: Any, device: str, eps: float, atol: float) -> tuple[list[Case], str]:
+    """The cases that `check_function` compares on, or none and why: a fault seen at first sight.
+
+    Raises:
+        Crash: forward or backward raised.
+    """
+    if reason := cannot_run(target):
+        return [], reason.text
+    check = _Check(Verdict(""), target, device, eps, atol)
+    cases = check.cases(None)
+    findings = [finding.text for finding in check.verdict.findings]
+    return ([], findings[0]) if findings else (cases, "")
+
+
 class _Check:
     """The questions in their order, and what follows from the answers for the next ones."""
 
@@ -258,7 +272,7 @@ class _Check:
         if len(self.verdict.findings) == before and not any(c.numerical.any() for c in every):
             self.constant(cases)
         self.elementwise = all(
-            len(sample) == 1 and _is_diagonal(next(iter(sample.values()))) for sample in samples
+            len(sample) == 1 and is_diagonal(next(iter(sample.values()))) for sample in samples
         )
         return len(self.verdict.findings) == before
 
@@ -311,7 +325,7 @@ class _Check:
         return findings
 
 
-def _is_diagonal(comparison: Comparison) -> bool:
+def is_diagonal(comparison: Comparison) -> bool:
     numerical, arg = comparison.numerical, comparison.case.args[comparison.position]
     if numerical.shape[0] != numerical.shape[1] or numerical.shape[1] != arg.numel():
         return False
