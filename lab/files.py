@@ -84,13 +84,16 @@ def system_errors_named(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, wait: bool = False) -> Iterator[None]:
     """Keep other processes that ask for it out of a folder, until the end of this one at most.
+
+    Args:
+        wait: whether to wait for another process that is in it.
 
     Raises:
         UserError: another process is in it, or the folder can't be written.
     """
-    lock = FileLock(folder / LOCK, blocking=False)
+    lock = FileLock(folder / LOCK, blocking=wait)
     with system_errors_named(folder / LOCK):
         try:
             lock.acquire()

@@ -137,9 +137,8 @@ def test_a_signal_stops_a_sweep_after_the_job(tmp_path):
     assert recorded(job.parent).status == "interrupted"
     assert run.err == ""
     sweep = job.parent.parent.relative_to(tmp_path)
-    assert run.out.splitlines()[-1] == (
-        f"sweep interrupted; compare what finished: python compare.py {sweep}"
-    )
+    how = "python train.py -m seed=0,1,2 steps=1000000000 flush_seconds=0.01"
+    assert run.out.splitlines()[-1] == f"resume with: {how} hydra.sweep.dir={sweep}"
 
 
 def test_a_second_ctrl_c_stops_at_once(tmp_path):

@@ -17,6 +17,7 @@ from yaml import YAMLError
 
 from lab.composing.rules import GROUPS
 from lab.composing.suggestions import KEYS, no_such_choice, no_such_key
+from lab.composing.sweep import sweep_reported
 from lab.errors import UserError, errors_as_messages
 
 
@@ -34,7 +35,7 @@ def command_line() -> Iterator[None]:
     if sys.stderr is None:  # closed by the shell
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     try:
-        with errors_as_messages(), explaining_hydra():
+        with errors_as_messages(), sweep_reported(), explaining_hydra():
             refuse_flags(sys.argv[1:])
             yield
             print(end="", flush=True)  # an error here means that the outcome was not printed

@@ -18,8 +18,9 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from lab.composing import sweep
 from lab.composing.names import quoted, typed_overrides
-from lab.composing.resume import resumed
+from lab.composing.resume import ENDED, AnotherRun, earlier_run, resumed
 from lab.composing.rules import validated
 from lab.config import Config
 from lab.errors import UserError, errors_as_messages, one_line, user_traceback
@@ -48,10 +49,9 @@ def run_job(train: Train, cfg: DictConfig) -> float:
     hydra_cfg = HydraConfig.get()
     folder = Path(hydra_cfg.runtime.output_dir)
     run_path = Path(os.path.relpath(folder, hydra_cfg.runtime.cwd))
-    in_sweep = hydra_cfg.mode == RunMode.MULTIRUN
-    run = (_in_sweep if in_sweep else _alone)(train, cfg, folder, run_path)
-    if run is None:
-        return math.inf
+    if hydra_cfg.mode == RunMode.MULTIRUN:
+        return _in_sweep(train, cfg, folder, run_path)
+    run = _alone(train, cfg, folder, run_path)
     if run.signal is not None:
         sys.exit(128 + run.signal)
     assert run.summary.final_loss is not None
@@ -81,10 +81,28 @@ def _alone(train: Train, cfg: DictConfig, folder: Path, run_path: Path) -> Run:
     return run
 
 
-def _in_sweep(train: Train, cfg: DictConfig, folder: Path, run_path: Path) -> Run | None:
+def _in_sweep(train: Train, cfg: DictConfig, folder: Path, run_path: Path) -> float:
     """One line on the screen, whatever happens; an error does not stop the other jobs."""
     try:
-        run = _start(train, cfg, folder)
+        config = _config(cfg)
+        earlier = earlier_run(config, folder)
+        if earlier is not None and earlier.status in ENDED:
+            # Printed, as a line in train.log would change a folder that has to stay as it is.
+            said = f"{earlier.status} earlier, last loss {earlier.final_loss}"
+            print(f"{run_path.as_posix()}: {said}", flush=True)
+            return _loss(earlier)
+        run = _train(
+            train,
+            dataclasses.replace(
+                config,
+                progress=bool(config.progress),
+                resume=None if earlier is None else str(folder),
+            ),
+            folder,
+        )
+    except AnotherRun as error:
+        print(f"{run_path.as_posix()}: {error}", file=sys.stderr, flush=True)
+        raise
     except Exception as error:
         log.error("%s: %s", run_path.as_posix(), one_line(error))
         if not (folder / SUMMARY).exists():
@@ -92,28 +110,38 @@ def _in_sweep(train: Train, cfg: DictConfig, folder: Path, run_path: Path) -> Ru
             keys: Any = OmegaConf.to_container(cfg)
             choices = HydraConfig.get().runtime.choices
             record_failure(folder, Summary.of_keys(keys, choices, typed_overrides()), error)
-        return None
+        return math.inf
     log.info("%s: %s", run_path.as_posix(), run.summary.outcome())
-    if run.signal is not None:
-        sweep = shlex.quote(run_path.parent.as_posix())
-        log.info("sweep interrupted; compare what finished: python compare.py %s", sweep)
-    return run
+    if run.signal is not None and sweep.current is not None:
+        sys.exit(128 + run.signal)  # this process is the sweep's own, and no worker of it
+    return _loss(run.summary)
+
+
+def _loss(summary: Summary) -> float:
+    """What a sweeper minimises."""
+    finished = summary.status == "finished" and summary.final_loss is not None
+    return summary.final_loss if finished else math.inf  # type: ignore[return-value]
 
 
 def _start(train: Train, cfg: DictConfig, folder: Path) -> Run:
-    hydra_cfg = HydraConfig.get()
-    config = validated(cfg, hydra_cfg.runtime.choices, typed_overrides())
-    if hydra_cfg.mode == RunMode.MULTIRUN and config.progress is None:
-        config = dataclasses.replace(config, progress=False)
-    if folder == Path(hydra_cfg.runtime.cwd, "outputs"):
+    config, cwd = _config(cfg), HydraConfig.get().runtime.cwd
+    if folder == Path(cwd, "outputs"):
         raise UserError("hydra.run.dir=outputs is not possible: that folder holds the runs")
     if config.resume:
-        if not folder.samefile(Path(hydra_cfg.runtime.cwd, config.resume)):
+        if not folder.samefile(Path(cwd, config.resume)):
             raise UserError(
                 f"hydra.run.dir={folder} is not possible with resume={config.resume}: a resumed "
                 "run stays in its folder"
             )
         config = resumed(config, folder)
+    return _train(train, config, folder)
+
+
+def _config(cfg: DictConfig) -> Config:
+    return validated(cfg, HydraConfig.get().runtime.choices, typed_overrides())
+
+
+def _train(train: Train, config: Config, folder: Path) -> Run:
     # What another job of a sweep may have set; and matrix products in full float32, not in TF32.
     torch.set_default_dtype(torch.float32)
     torch.set_float32_matmul_precision("highest")

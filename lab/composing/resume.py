@@ -1,8 +1,11 @@
-"""Which config does a resumed run have?"""
+"""Which config does a resumed run have, and which run of a sweep does a job resume?"""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +13,21 @@ from lab.composing.rules import as_typed
 from lab.config import Config
 from lab.devices import pick_device
 from lab.errors import UserError
-from lab.recording.folder import recorded_config
+from lab.files import locked
+from lab.jsonable import jsonable
+from lab.recording.folder import discard_run, has_checkpoint, recorded_config
+from lab.recording.summary import SUMMARY, Summary
 
 # A resumed run may have values of its own for these keys: none of them changes the curve.
 RESUMABLE_KEYS = ("resume", "steps", "progress", "flush_seconds", "checkpoint_every")
+ENDED = ("finished", "diverged")  # the same config would end the same again
+IS_RESUMED = "LAB_SWEEP_IS_RESUMED"  # environment: not empty in the jobs of a sweep started again
+
+
+class AnotherRun(UserError):
+    """The folder of a job holds a run of another config."""
+
+    exit_code = 1
 
 
 def resumed(typed: Config, folder: Path) -> Config:
@@ -56,3 +70,70 @@ def _value(config: Config, key: str) -> Any:
     for part in key.split("."):
         value = value.get(part) if isinstance(value, dict) else None
     return value
+
+
+def earlier_run(config: Config, folder: Path) -> Summary | None:
+    """Find the run of this config that an earlier start of the sweep left.
+
+    A run that has ended stays where it is and as it is. One that was interrupted is moved to
+    `folder` if the job had another number then; without a checkpoint it is deleted. If another
+    process is still training the run, this waits for it.
+
+    Args:
+        config: of a job of a sweep.
+        folder: of that job; Hydra has made it.
+
+    Returns:
+        The summary of a run that has ended, or can be resumed in `folder`; None if there is none.
+
+    Raises:
+        AnotherRun: `folder` holds a run of another config.
+    """
+    place = _place_of(config, folder)
+    if place is None:
+        return None
+    with locked(place, wait=True) if _summary(place).status == "running" else nullcontext():
+        summary = _summary(place)
+    if place != folder:
+        folder.rmdir()
+        if summary.status not in ENDED:
+            place.rename(folder)
+    if summary.status in ENDED:
+        return summary
+    # A process that was killed between its last checkpoint and its last summary has no step to do.
+    if has_checkpoint(folder) and summary.steps < config.steps:
+        return summary
+    discard_run(folder)
+    return None
+
+
+def _place_of(config: Config, folder: Path) -> Path | None:
+    wanted = _identity(config)
+    beside = sorted(folder.parent.iterdir()) if os.environ.get(IS_RESUMED) else []
+    for place in (folder, *beside):
+        file = place / SUMMARY
+        if file.is_file() and _recorded_identity(place, file.stat().st_mtime_ns) == wanted:
+            return place
+    if (folder / SUMMARY).exists():
+        raise AnotherRun("the folder holds a run of another config; use another folder")
+    return None
+
+
+@functools.cache
+def _recorded_identity(folder: Path, changed_ns: int) -> Any:
+    """The identity of the run in a folder, read once for each time that its summary changes."""
+    try:
+        return _identity(recorded_config(folder))
+    except (UserError, TypeError):  # damaged; or a job that failed for want of a key
+        return None
+
+
+def _identity(config: Config) -> Any:
+    """What makes two runs the same, as JSON has it: all keys that change the curve."""
+    free = set(RESUMABLE_KEYS) - {"steps"}
+    keys = {key: value for key, value in config.keys.items() if key not in free}
+    return jsonable({"choices": dict(config.choices), "keys": keys})
+
+
+def _summary(folder: Path) -> Summary:
+    return Summary.from_json((folder / SUMMARY).read_bytes())

@@ -8,6 +8,7 @@ from pathlib import Path
 from lab.config import Config
 from lab.errors import UserError, one_line
 from lab.files import LOCK, system_errors_named
+from lab.recording.checkpoint import CHECKPOINT
 from lab.recording.curve import CURVE, CurveFile, Point
 from lab.recording.reading import read_run
 from lab.recording.summary import SUMMARY, Damaged, Summary
@@ -71,6 +72,21 @@ def recorded_config(folder: Path) -> Config:
         raise UserError(f"resume={folder} is not possible: {damage}") from damage
     choices = {name: getattr(summary, name) for name in ("function", "model", "data", "optimizer")}
     return Config.from_keys(summary.config, choices, tuple(summary.overrides or ()))
+
+
+def has_checkpoint(folder: Path) -> bool:
+    """Whether the run in a folder can be resumed."""
+    return (folder / CHECKPOINT).is_file()
+
+
+def discard_run(folder: Path) -> None:
+    """Delete the files of a run that can't be resumed; files of other names stay.
+
+    The summary goes last: until then the folder is still known as this run's.
+    """
+    for name in (CHECKPOINT, "weights.pt", CURVE, "events.out.tfevents.*", "train.log", SUMMARY):
+        for file in folder.glob(name):
+            file.unlink()
 
 
 def record_failure(folder: Path, summary: Summary, error: Exception) -> None:
