@@ -192,9 +192,8 @@ class _Check:
         elif self.declares_samples:
             samples = declared_inputs(self.target.sample_inputs, "sample_inputs()", self.device)
         else:
-            guess = guessed_samples(self.target, self.device)
-            samples, given = guess.samples, None
-            self.note(guess.notes)
+            samples, notes = guessed_samples(self.target, self.device)
+            self.note(notes)
         guessed = given is None and not self.declares_samples
         if is_function_class(self.target):
             self.note(decorators(self.target))
