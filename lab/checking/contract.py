@@ -83,7 +83,7 @@ def examine(case: Case) -> tuple[Case, list[Finding], list[str]]:
     notes += _other_dtype(case)
     if case.precision < 1e-10 and rounds_to_float32(case):
         case = case.coarse()
-        notes.append(say("float32 inside"))
+        notes.append(say("float32 inside", who="forward"))
     handed: list[Any] = [_grad_like(y) for y in every]
     kept, results, before = ([_kept(v) for v in values] for values in (handed, every, args))
     returned: Any = None

@@ -225,7 +225,7 @@ class _Guesses:
         return 2 if "gradient for a number" in kinds else int(wrong_shape)
 
     def number_for_none(self, plan: Plan) -> tuple[Plan, list[str]]:
-        """The plan with a number for each tensor that gets None from backward, if forward agrees."""
+        """A number for each tensor that gets None from backward, if forward takes one."""
         notes: list[str] = []
         for position, parameter in enumerate(plan.parameters):
             args = self.taken(plan)

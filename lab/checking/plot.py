@@ -18,7 +18,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from lab.checking.check import cases_of, is_diagonal
+from lab.checking.causes import slope_of_each
+from lab.checking.check import cases_of
 from lab.checking.numbers import Comparison, compare, index_text
 from lab.checking.samples import Case, flipped
 from lab.files import write_whole
@@ -77,7 +78,7 @@ def _is_elementwise(found: list[Comparison]) -> bool:
     if len(found) != 1 or [y.shape for y in outputs] != [sample.shape] or sample.is_complex():
         return False
     same = torch.allclose(outputs[0].flatten().flip(0), turned.outputs(*turned.args)[0].flatten())
-    return same and is_diagonal(found[0])
+    return same and slope_of_each(found[0]) is not None
 
 
 def _along(case: Case, function: Callable, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
