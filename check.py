@@ -4,6 +4,7 @@
     python check.py MyReLU              one of them, in detail
     python check.py my_module.Swish     one of your own
     python check.py path/to/swish.py    those in a file that lies anywhere
+    python check.py MyReLU --plot FILE  draw forward, backward and the numerical gradient
     python check.py exercises           what is solved, and what is next
     python check.py exercises.relu      one exercise; add --hint or --watch
     python check.py submissions/        a class: a folder a student, or STUDENT_e04_relu.py

@@ -73,12 +73,11 @@ def figure_of(cases: list[Case]) -> Figure:
 
 def _is_elementwise(found: list[Comparison]) -> bool:
     """Whether each output depends on the input at the same place alone, and all in the same way."""
-    case, turned = found[0].case, flipped(found[0].case)
-    outputs, sample = case.outputs(*case.args), case.args[found[0].position]
-    if len(found) != 1 or [y.shape for y in outputs] != [sample.shape] or sample.is_complex():
+    if len(found) != 1 or slope_of_each(found[0]) is None:
         return False
-    same = torch.allclose(outputs[0].flatten().flip(0), turned.outputs(*turned.args)[0].flatten())
-    return same and slope_of_each(found[0]) is not None
+    (y,), turned = found[0].case.outputs(*found[0].case.args), flipped(found[0].case)
+    (turned_y,) = turned.outputs(*turned.args)
+    return torch.allclose(y.flatten().flip(0), turned_y.flatten())
 
 
 def _along(case: Case, function: Callable, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
