@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import signal
 from contextlib import contextmanager
 from functools import partial
@@ -11,7 +10,7 @@ import pytest
 import torch
 from torch.autograd import forward_ad
 
-from benchmarks.checker import double, load, refuses_a_second_derivative
+from benchmarks.checker import double, is_float, leaves_of, load, refuses_a_second_derivative
 from benchmarks.checker_collection import kind_of, right_functions
 from benchmarks.checker_collection.causes import KINDS, judge
 
@@ -97,22 +96,6 @@ def samples(target, names=("sample_inputs", "kink_inputs")) -> list[tuple]:
     torch.manual_seed(0)
     declared = [args for name in names for args in getattr(target, name, list)()]
     return [tuple(double(arg) for arg in args) for args in declared]
-
-
-def leaves_of(target, args) -> list:
-    """Copies, as leaves where they can need a gradient and are not declared to have none."""
-    named = getattr(target, "no_gradient", ())
-    forward = getattr(target, "forward", target)
-    without = [name in named for name in list(inspect.signature(forward).parameters)[1:]]
-    without += [False] * len(args)
-    return [
-        arg.detach().clone().requires_grad_(not none) if is_float(arg) else arg
-        for arg, none in zip(args, without, strict=False)
-    ]
-
-
-def is_float(arg) -> bool:
-    return isinstance(arg, torch.Tensor) and (arg.is_floating_point() or arg.is_complex())
 
 
 def behaviour(target) -> list:
