@@ -32,7 +32,6 @@ from lab.course.classroom import class_report, grade_class, write_csv, write_fee
 from lab.course.exercise import Exercise, find_exercises
 from lab.course.grading import SECONDS, grade, grade_all, record
 from lab.course.session import print_hint, print_overview, report, watch
-from lab.devices import pick_device
 from lab.errors import UserError, errors_as_messages
 from lab.jsonable import jsonable
 
@@ -42,10 +41,8 @@ FORMATS = (".png", ".svg", ".pdf")
 def main(arguments: list[str] | None = None) -> int:
     """Run the command and return its exit code."""
     options = _options(arguments)
-    device = pick_device(options.device)
-    if device.type == "mps":
-        raise UserError("device=mps: it has no float64, which the check needs; use cpu or cuda")
-    how = {"device": str(device), "seed": options.seed, "eps": options.eps, "atol": options.atol}
+    device = _device(options.device)
+    how = {"device": device, "seed": options.seed, "eps": options.eps, "atol": options.atol}
     exercises = find_exercises(options.target or "")
     if options.csv or options.feedback or (not exercises and _is_class(options.target)):
         return _class(options, how)
@@ -60,6 +57,18 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         return 0 if _functions(options, how) else 1
     return 0 if all(verdict.as_declared for verdict in verdicts) else 1
+
+
+def _device(name: str) -> str:
+    """The device to check on. The default is known without torch, which only the children need."""
+    if name == "cpu":
+        return name
+    from lab.devices import pick_device
+
+    device = pick_device(name)
+    if device.type == "mps":
+        raise UserError("device=mps: it has no float64, which the check needs; use cpu or cuda")
+    return str(device)
 
 
 def _functions(options: argparse.Namespace, how: dict[str, Any]) -> bool:

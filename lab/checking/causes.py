@@ -43,14 +43,21 @@ def wrong_gradient(position: int, samples: list[dict[int, Comparison]], where: s
     if len(compared) > 1 or not all(map(can_need_grad, case.args)):
         where += f" on {case.describe()}"
     row, column = worst_element(shown, marked)
+    name, element = case.names[position], element_text(case, position, column)
+    got = shown.backward[row, column]
+    flat = all(not c.numerical[c.slopes.smooth].abs().gt(c.case.atol).any() for c in compared)
+    if flat and not shown.not_finite.any():
+        hint = say("declare surrogate")
+        text = say("flat forward", name=name, got=got, element=element)
+        return Finding("flat forward", f"{text} {hint}", hint)
     wrong, size = int(marked.any(0).sum()), marked.shape[1]
     by_surrogate = callable(getattr(case.target, "surrogate", None))
     text = say(
         "wrong gradient",
-        name=case.names[position],
+        name=name,
         where=where,
-        element=element_text(case, position, column),
-        got=shown.backward[row, column],
+        element=element,
+        got=got,
         rate="derivative of its surrogate" if by_surrogate else "numerical gradient",
         right=shown.numerical[row, column],
         output=_of_output(shown, row, column),
@@ -107,8 +114,6 @@ def _cause(
     """The kind of a wrong gradient, and a sentence on its cause if the numbers prove it."""
     if any(c.not_finite.any() for c in compared):
         return "not finite", say("inf or nan")
-    if all(not c.numerical[c.slopes.smooth].abs().gt(c.case.atol).any() for c in compared):
-        return "flat forward", f"{say('flat forward')} {say('declare surrogate')}"
     if not any(c.backward.any() for c in compared):
         return "all zero", say("all zero")
     if factor := _factor(compared):

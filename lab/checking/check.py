@@ -208,7 +208,7 @@ class _Check:
                     continue  # forward takes this guess, and backward was never meant to
                 self.verdict.inputs.append(case.describe())
                 raise
-            self.verdict.inputs.append(case.describe())
+            self.verdict.inputs += [case.describe()] * (case.describe() not in self.verdict.inputs)
             self.verdict.findings = findings
             self.note(notes)
             cases.append(case)

@@ -36,6 +36,7 @@ SHAPES = (
     ((5, 7), (7, 6), (6,)),  # a matrix product
     ROWS_AND_VECTOR,
     ((5, 7), (5, 1), (5, 1)),
+    ((5, 7), (), ()),
     ((7,), (7,), (7,)),
     *SQUARE,
     ((2, 3, 5), (2, 5, 4), (2, 3, 4)),  # a batched matrix product

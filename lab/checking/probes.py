@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from lab.checking.causes import wrong_gradient
+from lab.checking.causes import slope_of_each, wrong_gradient
 from lab.checking.numbers import (
     Comparison,
     as_real,
@@ -108,7 +108,8 @@ def is_linear(case: Case) -> list[Finding]:
     if not all(gradient.isfinite().all() for gradient in (*once, *more)):
         return []  # the comparison of values tells
     both = backward([a + 3 * b for a, b in zip(one, other, strict=True)])
-    if any(gradient.any() for gradient in once) and close(once, more) and close(once, both):
+    same = all(a.equal(b) and a.equal(c) for a, b, c in zip(once, more, both, strict=True))
+    if same and any(gradient.any() for gradient in once):
         return [finding("ignores grad_output")]
     if len(one) > 1 and not all(close(once, parts) for parts in _one_output_a_time(case, one)):
         return [finding("wrong value", "several outputs")]
@@ -328,8 +329,11 @@ def ties(compared: dict[int, Comparison]) -> list[Finding]:
 
 
 def outside_slopes(comparison: Comparison) -> list[Finding]:
-    """At a kink, backward may choose any value between the two one-sided slopes, and no other."""
-    if not comparison.outside.any():
+    """At a kink, backward may choose any value between the two one-sided slopes, and no other.
+
+    That is so where one output depends on one input. In a sum of several kinks, each may choose.
+    """
+    if not comparison.outside.any() or slope_of_each(comparison) is None:
         return []
     return [finding("kink", **_at(comparison, *_first(comparison.outside)))]
 
@@ -488,18 +492,25 @@ def _backward_as_case(case: Case) -> Case:
 
 
 def _why_second(case: Case) -> str:
-    """The cause, where the graph shows it."""
+    """The cause, where the graph shows it: a kept tensor that follows a change of the inputs."""
+    args = [case.args[i] * 1.0001 if i in case.floats else a for i, a in enumerate(case.args)]
+    kept, moved = _kept_by_forward(case), _kept_by_forward(replace(case, args=tuple(args)))
+    for name in kept.keys() & moved.keys():
+        if not equal_with_nan(kept[name], moved[name]):
+            return say("kept for the second", name=name)
+    return say("unseen by autograd")
+
+
+def _kept_by_forward(case: Case) -> dict[str, torch.Tensor]:
+    """The tensors on ctx, saved or as attributes, that are neither inputs nor outputs."""
     copies = [copied(leaf) for leaf in case.leaves()]
     returned = case.apply(*copies)
     node = node_of(case, next(r for r in returned if can_need_grad(r) and r.requires_grad))
     known = {t.data_ptr() for t in (*copies, *returned) if can_need_grad(t)}
-    kept = {f"ctx.{name}": value for name, value in vars(node).items()} if node is not None else {}
+    kept = {f"ctx.{name}": value for name, value in getattr(node, "__dict__", {}).items()}
     for number, saved in enumerate(getattr(node, "saved_tensors", ())):
         kept[f"saved tensor {number}"] = saved
-    for name, value in kept.items():
-        if can_need_grad(value) and value.data_ptr() not in known:
-            return say("kept for the second", name=name)
-    return say("unseen by autograd")
+    return {k: v for k, v in kept.items() if can_need_grad(v) and v.data_ptr() not in known}
 
 
 def forward_mode(case: Case) -> list[Finding]:
@@ -540,10 +551,6 @@ def under_torch_func(case: Case) -> tuple[bool, str, list[Finding]]:
     if case.draws:
         return False, "forward draws random numbers", []
     floats, other = tuple(case.floats), flipped(case)
-    stacked = list(case.args)
-    for i in floats:
-        stacked[i] = torch.stack([case.args[i], other.args[i]])
-    in_dims = tuple(0 if i in floats else None for i in range(len(case.args)))
 
     def applied(*args: Any) -> tuple:
         return tuple(case.outputs(*args))
@@ -552,7 +559,11 @@ def under_torch_func(case: Case) -> tuple[bool, str, list[Finding]]:
         parts = [_real_with_graph(output).sin().sum() for output in case.outputs(*args)]
         return torch.stack(parts).sum()
 
-    def agrees(function: Callable) -> bool:
+    def agrees(function: Callable, dim: int) -> bool:
+        stacked = list(case.args)
+        for i in floats:
+            stacked[i] = torch.stack([case.args[i], other.args[i]], dim)
+        in_dims = tuple(dim if i in floats else None for i in range(len(case.args)))
         batched = torch.func.vmap(function, in_dims)(*stacked)
         single = [function(*case.args), function(*other.args)]
         return all(
@@ -561,7 +572,8 @@ def under_torch_func(case: Case) -> tuple[bool, str, list[Finding]]:
         )
 
     try:
-        right = agrees(applied) and agrees(torch.func.grad(total, floats))
+        transforms = itertools.product((applied, torch.func.grad(total, floats)), (0, -1))
+        right = all(itertools.starmap(agrees, transforms))
     except Exception as error:  # what a transform may stumble on is anything
         if own_rule is torch.autograd.Function.vmap:
             return False, _why_no_vmap(error), []

@@ -104,6 +104,8 @@ def _check(config: DictConfig) -> None:
                 f"{override} is not possible in a sweep: it resumes one run; to resume a sweep, "
                 "start it again with its hydra.sweep.dir"
             )
+        if key == "show" and value != "null":
+            raise UserError(f"{override} is not possible in a sweep; show one run at a time")
         if key == "experiment" and "," in value:
             raise UserError(f"{override} is not possible; run one experiment at a time")
     if hydra["launcher"].get("n_jobs") == 0:

@@ -61,11 +61,13 @@ class Question:
     Args:
         kind: of the finding if it does not.
         text: the sentence then; `{}` stands for the first difference.
+        doing: where the answer raises, if it does.
         numbers: the tensors to compare, from a Function or a plain function.
     """
 
     kind: str
     text: str
+    doing: str
     numbers: Callable[[Any], list[Any]]
 
 
@@ -92,7 +94,7 @@ def judge(
         verdict = _judged(exercise.defines, answer, task, {"device": device, "seed": seed, **how})
         return verdict, numbers_for_proof(answer, task, secret) if verdict.as_declared else []
     except Crash as crash:
-        findings, lines = [Finding("crash", crash.told)], users_lines(crash.error)
+        findings, lines = [Finding(crash.kind, crash.told)], users_lines(crash.error)
         return Verdict(exercise.defines, "cannot run", findings=findings, users_lines=lines), []
 
 
@@ -152,11 +154,13 @@ def _answer(exercise: Exercise, task: Task) -> Any:
     name = exercise.defines
     with users_code("when the file is run"):
         answer: Any = getattr(module_of_file(exercise.file), name, None)
-        if inspect.isclass(answer) and issubclass(answer, torch.nn.Module):
-            raise UserError(f"{name} is an nn.Module. Write class {name}(torch.autograd.Function).")
-        if not callable(answer) or inspect.isclass(answer) != inspect.isclass(task.right):
-            kind = "torch.autograd.Function" if inspect.isclass(task.right) else "function"
-            raise UserError(f"This file defines no {kind} named {name}.")
+    kind = "torch.autograd.Function" if inspect.isclass(task.right) else "function"
+    if inspect.isclass(answer) and issubclass(answer, torch.nn.Module):
+        text = f"{name} is an nn.Module. Write class {name}(torch.autograd.Function)."
+        raise Crash(UserError(text), "when the file is run", "no Function")
+    if not callable(answer) or inspect.isclass(answer) != inspect.isclass(task.right):
+        text = f"This file defines no {kind} named {name}."
+        raise Crash(UserError(text), "when the file is run", f"no {kind.rpartition('.')[2]}")
     if not inspect.isclass(answer):
         answer.sample_inputs = lambda: task.samples
         return answer
@@ -174,11 +178,12 @@ def _judged(name: str, answer: Any, task: Task, how: dict[str, Any]) -> Verdict:
     remark = ""
     if verdict.kinds == ["second derivative"] and not _asks_for_second(task):
         remark = f"This exercise does not ask for a second derivative. {verdict.findings[0].text}"
-    elif _is_right_in_float32(answer, task, verdict):
+    elif single := _right_in_float32(answer, task, verdict):
+        task = single
+        verdict.second_derivative = _second_state(answer, task)
         remark = (
             "The gradients are right in float32, in which the networks here are trained. In "
-            f"float64 the check says: {verdict.findings[0].text} A buffer from torch.zeros_like(x) "
-            "has the dtype of x; one from torch.zeros(shape) is float32."
+            f"float64: {verdict.findings[0].text}"
         )
     if remark:
         verdict.notes.append(remark)
@@ -191,18 +196,37 @@ def _asks_for_second(task: Task) -> bool:
     return not {"second_derivative", "once_differentiable"}.isdisjoint(task.asks_for)
 
 
-def _is_right_in_float32(answer: Any, task: Task, verdict: Verdict) -> bool:
-    """Whether only the dtype of a gradient is in the way of an answer that would train well."""
-    if not task.has_gradient or not (
-        verdict.verdict == "cannot run" or set(verdict.kinds) == {"dtype"}
-    ):
-        return False
-    for args in task.samples + task.kinks:
-        question = partial(_gradients, _with_dtype(args, torch.float32), _waves)
-        mine, right = _tried(question, answer), _tried(question, task.right)
-        if not _alike(mine, right, rtol=1e-3, atol=1e-4):
-            return False
-    return True
+def _right_in_float32(answer: Any, task: Task, verdict: Verdict) -> Task | None:
+    """The task in float32, if an answer is right there and only a dtype stops it in float64."""
+    stopped = verdict.verdict == "cannot run" or set(verdict.kinds) == {"dtype"}
+    if not stopped or not task.has_gradient or "second_derivative" in task.asks_for:
+        return None
+    for question in [partial(_values, args) for args in task.samples]:
+        mine = _tried(question, answer)
+        if mine is None or _difference(mine, question(task.right)):
+            return None
+    samples, kinks = (
+        [_with_dtype(args, torch.float32) for args in some] for some in (task.samples, task.kinks)
+    )
+    for question in [partial(_gradients, args, _waves) for args in samples + kinks]:
+        if not _alike(_tried(question, answer), _tried(question, task.right)):
+            return None
+    return replace(task, samples=samples, kinks=kinks)
+
+
+def _second_state(answer: Any, task: Task) -> str:
+    """Whether backward leaves a graph, in the words of `Verdict.second_derivative`."""
+    case = Case(answer, _copies(task.samples[0]), 0, 0)
+    leaves = case.leaves()
+    inputs = [leaves[i] for i in case.floats]
+    try:
+        with users_code("in a second backward"):
+            outputs = case.outputs(*leaves)
+            grads = [torch.ones_like(output).requires_grad_() for output in outputs]
+            first = torch.autograd.grad(outputs, inputs, grads, create_graph=True)
+    except Crash:
+        return "raises"
+    return "right" if any(g.requires_grad for g in first) else "no graph"
 
 
 # ---- Beside the solution ------------------------------------------------------------------------
@@ -210,6 +234,9 @@ def _is_right_in_float32(answer: Any, task: Task, verdict: Verdict) -> bool:
 
 def _compared(answer: Any, task: Task, verdict: Verdict) -> Verdict:
     """The verdict, with what the comparison with the solution adds to it."""
+    if "second_derivative" in task.asks_for:  # refusing it is no way out here
+        for finding in verdict.findings:
+            finding.text = re.sub(r", or refuse: @once_differentiable[^.]*", "", finding.text)
     ran = verdict.verdict != "cannot run"
     changed = _differences(_about_values(answer, task), answer, task) if ran else []
     found = changed or verdict.findings or _second_derivative(task, verdict)
@@ -229,7 +256,7 @@ def _compared(answer: Any, task: Task, verdict: Verdict) -> Verdict:
 def _differences(questions: Iterator[Question], answer: Any, task: Task) -> list[Finding]:
     """The first question in which the answer differs from the solution, as a finding."""
     for question in questions:
-        with users_code(f"when it is asked about: {question.kind}"):
+        with users_code(question.doing):
             mine = question.numbers(answer)
         if difference := _difference(mine, question.numbers(task.right)):
             return [Finding(question.kind, question.text.format(difference))]
@@ -237,21 +264,22 @@ def _differences(questions: Iterator[Question], answer: Any, task: Task) -> list
 
 
 def _difference(mine: list[Any], right: list[Any]) -> str:
+    """What is different first, in words; an empty text if nothing is."""
     if len(mine) != len(right):
         return f"it returns {len(mine)} values, expected {len(right)}"
     for a, b in zip(mine, right, strict=True):
         if not isinstance(a, torch.Tensor):
-            missing = "; is a `return` missing?" * (a is None)
-            return f"it returns a {type(a).__name__}, expected a tensor{missing}"
+            missing = " (is a `return` missing?)" * (a is None)
+            return f"it returns {'None' if a is None else type(a).__name__}, no tensor{missing}"
         if a.shape != b.shape:
-            return f"shape is {tuple(a.shape)}, expected {tuple(b.shape)}"
+            return f"the result has shape {tuple(a.shape)}, expected {tuple(b.shape)}"
         if a.dtype != b.dtype:
-            return f"dtype is {a.dtype}, expected {b.dtype}"
-        wrong = ~torch.isclose(a, b, equal_nan=True).flatten()
+            return f"the result has dtype {a.dtype}, expected {b.dtype}"
+        wrong = ~_is_close(a, b).flatten()
         if wrong.any():
             i = int(wrong.int().argmax())
-            said, expected = (f"{t.flatten()[i].item():.4g}" for t in (a, b))
-            return f"element {index_text(a.shape, i)} is {said}, expected {expected}"
+            which = f"element {index_text(a.shape, i)} of the result" if a.dim() else "the result"
+            return f"{which} is {a.flatten()[i].item():.4g}, expected {b.flatten()[i].item():.4g}"
     return ""
 
 
@@ -275,21 +303,24 @@ def _about_values(answer: Any, task: Task) -> Iterator[Question]:
     who = "forward" if inspect.isclass(answer) else answer.__name__
     for args in task.samples:
         given = Case(answer, args, 0, 0).describe()
-        formula = f"{who} does not compute what the exercise asks for: for {given} {{}}."
-        yield Question("another forward", formula, partial(_values, args))
-        place = "forward returns the right numbers, but not in x. Write them into x and return x."
-        yield Question("not in place", place, partial(_arguments_afterwards, args))
+        text = f"{who} does not compute what the exercise asks for: for {given}, {{}}."
+        yield Question("another forward", text, f"in {who}", partial(_values, args))
+        if inspect.isclass(answer):
+            text = (
+                "forward returns the right numbers, but not in x. Write them into x and return x."
+            )
+            yield Question("not in place", text, f"in {who}", partial(_arguments_afterwards, args))
 
 
 def _about_gradients(answer: Any, task: Task) -> Iterator[Question]:
     for args in task.kinks:
-        text = "At a point without a derivative backward answers another number than this exercise "
-        yield Question(
-            "kink", text + "asks for: in the gradient {}.", partial(_gradients, args, _waves)
-        )
+        text = "At a point without a derivative, backward gives another number than this exercise "
+        text += "asks for: {}."
+        yield Question("kink", text, "in backward", partial(_gradients, args, _waves))
     for args in task.samples if inspect.isclass(answer) else ():
-        text = "A gradient has another shape than its input; its {}. It only works because PyTorch "
-        yield Question("wrong shape", text + "sums it. Sum it in backward.", partial(_shapes, args))
+        text = "A gradient has another shape than its input: {}. PyTorch sums it for you; in this "
+        text += "course sum it in backward."
+        yield Question("wrong shape", text, "in backward", partial(_shapes, args))
     for asked, args in itertools.product(task.asks_for, task.samples):
         case = Case(answer, args, 0, 0)
         if asked == "needs_input_grad":
@@ -298,17 +329,21 @@ def _about_gradients(answer: Any, task: Task) -> Iterator[Question]:
                 text = f"The gradients are right. But where only {names} needs one, backward also "
                 text += "computes others, which nobody uses. Return None for them; check "
                 text += "ctx.needs_input_grad."
-                yield Question("unneeded gradient", text, partial(_computed, args, needed))
+                doing = f"where only {names} needs a gradient"
+                yield Question("unneeded gradient", text, doing, partial(_computed, args, needed))
         elif asked == "jvp":
-            yield Question("wrong jvp", "torch.func.jvp is wrong: {}.", partial(_jvp, args))
+            text = "torch.func.jvp gives a wrong derivative along a tangent: {}."
+            yield Question("wrong jvp", text, "under torch.func.jvp", partial(_jvp, args))
         elif asked == "vmap":
             for dim in (0, -1):
-                text = f"torch.func.vmap with in_dims={dim} is wrong: {{}}."
-                yield Question("wrong vmap", text, partial(_vmap, args, dim))
+                name = f"torch.func.vmap with in_dims={dim}"
+                text = f"{name} does not give the numbers of one call for each element: {{}}."
+                yield Question("wrong vmap", text, f"under {name}", partial(_vmap, args, dim))
         elif asked == "fake":
             for dtype in (torch.float64, torch.float32):
-                text = f"The fake is wrong for a tensor of {dtype}: {{}}."
-                yield Question("wrong fake", text, partial(_fake, _with_dtype(args, dtype)))
+                text = f"The fake does not fit the operator, for a tensor of {dtype}: {{}}."
+                numbers = partial(_fake, _with_dtype(args, dtype))
+                yield Question("wrong fake", text, "in the fake", numbers)
 
 
 def _recognised(answer: Any, task: Task) -> list[Finding]:
@@ -350,16 +385,21 @@ def _all_alike(some: list[list[Any] | None], others: list[list[Any] | None]) -> 
     return len(some) == len(others) and all(map(_alike, some, others))
 
 
-def _alike(some: list[Any] | None, others: list[Any] | None, **tolerances: float) -> bool:
+def _alike(some: list[Any] | None, others: list[Any] | None) -> bool:
     if some is None or others is None:
         return some is others
     return len(some) == len(others) and all(
         isinstance(a, torch.Tensor)
         and isinstance(b, torch.Tensor)
         and a.shape == b.shape
-        and torch.allclose(a, b.to(a), equal_nan=True, **tolerances)
+        and bool(_is_close(a, b.to(a)).all())
         for a, b in zip(some, others, strict=True)
     )
+
+
+def _is_close(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    coarse = a.dtype == torch.float32
+    return torch.isclose(a, b, *((1e-3, 1e-4) if coarse else (1e-5, 1e-8)), equal_nan=True)
 
 
 def _values(args: tuple, function: Any) -> list[Any]:
@@ -401,7 +441,8 @@ def _returned(case: Case, needed: list[int]) -> list[torch.Tensor | None]:
     """What backward itself returns, before PyTorch completes it."""
     outputs = _outputs(case.target, _copies(case.leaves(needed)))
     node: Any = next(output.grad_fn for output in outputs if can_need_grad(output))
-    returned = node.apply(*map(torch.ones_like, outputs))
+    with torch.no_grad():  # as in a backward that is not to be differentiated
+        returned = node.apply(*map(torch.ones_like, outputs))
     return list(returned if isinstance(returned, tuple) else (returned,))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from tqdm import tqdm
 
 from lab.checking.verdict import Finding, Verdict
-from lab.course.exercise import Exercise, every_exercise, student_of, submitted_exercise
+from lab.course.exercise import Exercise, every_exercise, parts_of_name, submitted_exercise
 from lab.course.grading import grade_all, record
 from lab.course.session import report
 from lab.errors import UserError
@@ -107,7 +107,7 @@ def grade_class(folder: Path, **how: Any) -> list[Submission]:
 
 def _submission(folder: Path, file: Path) -> Submission:
     inside = file.relative_to(folder).parts
-    student = inside[0] if len(inside) > 1 else student_of(file)
+    student = inside[0] if len(inside) > 1 else parts_of_name(file)[0]
     try:
         exercise = submitted_exercise(file)
     except UserError as error:

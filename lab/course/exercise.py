@@ -160,17 +160,6 @@ def submitted_exercise(file: Path) -> Exercise:
     return replace(inside[0], file=file)
 
 
-def student_of(file: Path) -> str:
-    """The student that the name of a file starts with; an empty text if it names none.
-
-    >>> student_of(Path("alice_e04_relu.py")), student_of(Path("bob_row_sum (1).py"))
-    ('alice', 'bob')
-    """
-    student, number, name = parts_of_name(file)
-    names = [e.name for e in every_exercise() if not number and name.endswith(f"_{e.name}")]
-    return student or "".join(name.removesuffix(f"_{suffix}") for suffix in names[:1])
-
-
 def parts_of_name(file: Path) -> tuple[str, str, str]:
     """Student, number and name of the exercise; student and number may be empty.
 

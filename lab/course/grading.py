@@ -13,7 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from lab.checking.limited import Child, Outcome, call_in_child, call_in_children
+from lab.checking.limited import Child, Outcome, call_in_child, call_in_children, warm_up
 from lab.checking.verdict import Finding, Verdict
 from lab.course.exercise import Exercise, unwritten_places
 from lab.errors import UserError
@@ -50,6 +50,8 @@ def grade_all(
             raise UserError(f"{exercise.file}: no such file")
     known = [not_started(exercise) for exercise in exercises]
     calls = [_call(e, how) for e, verdict in zip(exercises, known, strict=True) if not verdict]
+    if calls:
+        prepare()
     outcomes = call_in_children(calls, seconds, at_once)
     for exercise, verdict in zip(exercises, known, strict=True):
         yield verdict or verdict_of(exercise, next(outcomes), **how)
@@ -68,8 +70,14 @@ def not_started(exercise: Exercise) -> Verdict | None:
     return Verdict(exercise.defines, "not started", findings=[Finding("not written", text)])
 
 
+def prepare() -> None:
+    """Start in the background what grading needs, before there is anything to grade."""
+    warm_up(["lab.course.answers"])
+
+
 def start(exercise: Exercise, *, seconds: float = SECONDS, **how: Any) -> Child:
     """Start to grade an answer; `verdict_of` makes a verdict of the child's outcome."""
+    prepare()
     return Child(_call(exercise, how), seconds)
 
 

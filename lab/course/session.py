@@ -13,7 +13,7 @@ from typing import Any
 from lab.checking.limited import Child
 from lab.checking.verdict import Verdict
 from lab.course.exercise import Exercise, every_exercise
-from lab.course.grading import grade, grade_all, not_started, start, verdict_of
+from lab.course.grading import grade, grade_all, not_started, prepare, start, verdict_of
 from lab.course.terminal import clear, is_terminal, painted, ticks
 
 WIDTH = 80
@@ -106,6 +106,7 @@ def watch(
     Returns:
         The last verdict of each exercise that was looked at.
     """
+    prepare()
     first = exercises[0]
     if first in every_exercise():
         exercises = every_exercise()[first.number - 1 :]
