@@ -4,6 +4,7 @@
     python check.py MyReLU SignSTE      some of them, in detail
     python check.py my_module.Swish     one of your own
     python check.py path/to/swish.py    those in a file that lies anywhere
+    python check.py MyReLU --plot FILE  draw forward, backward and the numerical gradient
     python check.py exercises           what is solved, and what is next
     python check.py exercises.relu      one exercise; add --hint or --watch
     python check.py submissions/        a class: a folder a student, or STUDENT_e04_relu.py
@@ -25,7 +26,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from lab.checking.children import every_module, verdicts_on
+from lab.checking.children import every_module, picture_of, verdicts_on
 from lab.checking.verdict import Verdict
 from lab.course.classroom import class_report, grade_class, write_csv, write_feedback
 from lab.course.exercise import Exercise, find_exercises
@@ -33,6 +34,8 @@ from lab.course.grading import SECONDS, grade, grade_all, record
 from lab.course.session import print_hint, print_overview, report, watch
 from lab.errors import UserError, errors_as_messages
 from lab.jsonable import jsonable
+
+FORMATS = (".png", ".svg", ".pdf")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -43,8 +46,12 @@ def main(arguments: list[str] | None = None) -> int:
     exercises = [] if options.others else find_exercises(options.target or "")
     if options.csv or options.feedback or (not exercises and _is_class(options.target)):
         return _class(options, how)
+    if exercises and options.plot:
+        raise UserError("--plot draws a Function; for an exercise, give its file as the target")
     if exercises:
         verdicts = _exercises(exercises, options, how)
+    elif options.plot and options.target is None:
+        raise UserError("--plot draws one Function; name it: python check.py MyReLU --plot FILE")
     elif options.hint or options.watch:
         raise UserError("--hint and --watch are for an exercise: python check.py exercises --watch")
     else:
@@ -75,9 +82,19 @@ def _functions(options: argparse.Namespace, how: dict[str, Any]) -> bool:
         shown = _print_table(verdicts)
     else:
         shown = _print_reports(verdicts)
+    drawn = options.plot is None or _draw(options, how)
     # Only in the table of all may a declared mistake be wrong.
     everything = options.target is None
-    return all(verdict.as_declared if everything else verdict.right for verdict in shown)
+    right = all(verdict.as_declared if everything else verdict.right for verdict in shown)
+    return right and drawn
+
+
+def _draw(options: argparse.Namespace, how: dict[str, Any]) -> bool:
+    """Draw the Function, and say where the picture is; whether there is one."""
+    why_not = picture_of(options.target, options.plot, options.timeout, **how)
+    shown = f"no picture: {why_not}" if why_not else f"picture: {os.path.relpath(options.plot)}"
+    print(shown, file=sys.stderr)
+    return not why_not
 
 
 def _files(target: str) -> list[str]:
@@ -167,11 +184,24 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     output.add_argument(
         "--watch", action="store_true", help="check an exercise at every save, then the next"
     )
+    parser.add_argument(
+        "--plot", type=_image, metavar="FILE", help=f"draw the Function ({', '.join(FORMATS)})"
+    )
     parser.add_argument("--csv", type=Path, metavar="FILE", help="the marks of a class")
     parser.add_argument(
         "--feedback", type=Path, metavar="DIR", help="a text file for each student of a class"
     )
     return parser.parse_args(arguments)
+
+
+def _image(text: str) -> Path:
+    if Path(text).suffix.lower() in FORMATS:
+        return Path(text)
+    suffix = Path(text).suffix or "a name without a suffix"
+    allowed = ", ".join(FORMATS)
+    raise argparse.ArgumentTypeError(
+        f"{text}: {suffix} is not a supported image format; use {allowed}"
+    )
 
 
 def _step(text: str) -> float:

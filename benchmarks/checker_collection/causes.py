@@ -23,7 +23,7 @@ KINDS: dict[str, tuple[str, set[str]]] = {
         "mean and deviation are taken for constants; they depend on the input",
         {"statistics"},
     ),
-    "copied": ("two gradients are the same by copy and paste", {"copied"}),
+    "copied": ("two gradients are the same by copy and paste", {"of another input"}),
     "depends on another gradient": (
         "one gradient needs another that is not always computed",
         {"needs_input_grad", "error", "None as grad_output", "outputs not added"},
@@ -99,7 +99,7 @@ KINDS: dict[str, tuple[str, set[str]]] = {
     "not linear in grad_output": ("backward is not linear in grad_output", {"not linear"}),
     "not transposed": (
         "a factor must be transposed and is not",
-        {"error", "shape", "permutation"},
+        {"error", "shape", "permutation", "transposed"},
     ),
     "nothing saved": ("save_for_backward is missing", {"nothing saved", "error"}),
     "number of gradients": (
@@ -117,7 +117,7 @@ KINDS: dict[str, tuple[str, set[str]]] = {
     "real part only": ("the imaginary part is lost", {"conj"}),
     "saved in another order": (
         "tensors are saved in another order than they are read",
-        {"swapped"},
+        {"swapped", "of another input"},
     ),
     "saved the wrong tensor": (
         "another tensor is saved than backward's formula needs",
@@ -157,7 +157,7 @@ KINDS: dict[str, tuple[str, set[str]]] = {
     ),
     "wrong order of gradients": (
         "gradients are returned in another order than the inputs",
-        {"swapped", "zero", "wrong input", "shape"},
+        {"swapped", "of another input", "zero", "wrong input", "shape"},
     ),
     "wrong parentheses": (
         "one of two terms is not multiplied by grad_output",
@@ -179,7 +179,7 @@ _CLAIMS = {
     r"^wrong value: .*passes grad_output on": "missing factor",
     r"^wrong value: .*at forward's output": "output for input",
     r"^wrong value: .*1 / the correct": "reciprocal",
-    r"^wrong value: .*equal to the correct gradient for": "copied",
+    r"^wrong value: .*equal to the correct gradient for": "of another input",
     r"^(wrong value|wrong gradient|gradcheck|declaration|no inputs found|wrong far from zero)": "",
     r"^no mask": "no mask",
     r"^mask from the output": "mask from output",

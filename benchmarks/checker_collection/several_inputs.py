@@ -91,7 +91,7 @@ class LogAddExp(Function):
         gx = grad_output * (x - out).exp()
         # [overflow] gx = grad_output * x.exp() / out.exp()
         # [missing factor] gx = grad_output * x.exp()
-        # [missing minus] gx = grad_output * (out - x).exp()
+        # [wrong formula] gx = grad_output * (out - x).exp()
         gy = grad_output * (y - out).exp()
         # [copied] gy = grad_output * (x - out).exp()
         return gx, gy

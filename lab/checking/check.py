@@ -148,6 +148,22 @@ def attempt(check: Callable[..., Verdict], target: Any, **how: Any) -> Verdict:
         )
 
 
+def cases_of(target: Any, device: str, eps: float, atol: float) -> tuple[list[Case], str]:
+    """The cases that `check_function` compares on, or none and why: a fault seen at first sight.
+
+    Raises:
+        Crash: forward or backward raised.
+    """
+    if reason := cannot_run(target):
+        return [], reason.text
+    samples, _ = _samples(target, None, device)
+    check = _Check(Verdict(""), target, device)
+    given = [Case(target, args, eps, atol) for args in samples]
+    cases = check.examined(given, guessed=not hasattr(target, "sample_inputs"))
+    findings = [finding.text for finding in check.verdict.findings]
+    return ([], findings[0]) if findings else (cases, "")
+
+
 class _Check:
     """The questions in their order; what one finds decides whether the next is asked."""
 

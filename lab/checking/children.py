@@ -10,10 +10,11 @@ import pkgutil
 import sys
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from lab import HOME
-from lab.checking.limited import Outcome, call_in_children, warm_up
+from lab.checking.limited import Outcome, call_in_child, call_in_children, warm_up
 from lab.checking.verdict import Finding, Verdict
 from lab.errors import UserError
 
@@ -62,6 +63,32 @@ def verdicts_on(targets: list[str], seconds: float, **how: Any) -> Iterator[Verd
             yield verdict
         else:
             yield _not_returned(name, outcome, "check failed")
+
+
+def picture_of(target: str, file: Path, seconds: float, **how: Any) -> str:
+    """Draw the Function that a target means into a file; see `lab.checking.plot.save_plot`.
+
+    Returns:
+        Why there is nothing to draw; an empty string if it was drawn.
+
+    Raises:
+        UserError: the target means several Functions, or the file can't be written.
+    """
+    outcome = call_in_child(partial(_draw, target, os.getcwd(), str(file), how), seconds)
+    if outcome.how == "refused":
+        raise UserError(outcome.text)
+    return outcome.value if outcome.how == "returned" else outcome.text
+
+
+def _draw(target: str, folder: str, file: str, how: dict[str, Any]) -> str:
+    """In a child: `picture_of`."""
+    from lab.checking.plot import save_plot
+
+    found = _found(target, folder)
+    if len(found) > 1:
+        names = ", ".join(function.__name__ for function in found)
+        raise UserError(f"--plot draws one Function, and {target} holds {len(found)}: {names}")
+    return save_plot(found[0], Path(file), **how)
 
 
 def _not_returned(name: str, outcome: Outcome, kind: str) -> Verdict:

@@ -47,7 +47,11 @@ def test_what_to_look_at_is_named_as_seen_from_here(tmp_path, monkeypatch, capsy
 
 def test_an_experiment_prints_its_question_first_and_what_to_look_at_last(tmp_path, capsys):
     write_run(tmp_path / "0_builtin", [3.0, 2.0])
-    hydra = {"sweep": {"dir": str(tmp_path)}, "overrides": {"task": ["experiment=kink"]}}
+    hydra = {
+        "sweep": {"dir": str(tmp_path), "subdir": "0"},
+        "overrides": {"task": ["experiment=kink"]},
+        "launcher": {"_target_": "basic"},
+    }
     config, experiment = OmegaConf.create({"hydra": hydra}), CompareRuns("Why?", "Look at this.")
     experiment.on_run_start(config)
     experiment.on_run_end(config)
