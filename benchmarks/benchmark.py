@@ -54,6 +54,8 @@ def ours(*overrides: str, sizes: Sizes = OFFICIAL, steps: int = 500) -> float:
     keys = ("data.samples", "data.features", "model.hidden", "data.targets")
     size = [f"{key}={value}" for key, value in zip(keys, sizes, strict=True)]
     always = [*size, f"steps={steps}", f"optimizer.lr={LR}", "progress=true"]
+    if not any(override.startswith("threads=") for override in overrides):
+        always.append(f"threads={torch.get_num_threads()}")
     with initialize_config_dir(str(HOME / "conf"), version_base="1.3"):
         cfg = compose("config", [*always, *overrides], return_hydra_config=True)
     choices = cfg.hydra.runtime.choices
@@ -221,6 +223,49 @@ def details(device: str, rounds: int) -> None:
     )  # fmt: skip
 
 
+def busy_machine(rounds: int) -> None:
+    """What a number of threads costs while other processes keep every core busy, and while not."""
+    most = torch.get_num_threads()
+
+    def plain_script(sizes: Sizes, steps: int) -> float:
+        torch.set_num_threads(most)  # ours set their own
+        return theirs(sizes, steps)
+
+    for others in (0, os.cpu_count() or 1):
+        for sizes, steps in ((OFFICIAL, 200), (LARGE, 20), (LARGEST, 3)):
+            shape = "x".join(str(size) for size in sizes)
+            with spinning(others):
+                table(
+                    f"Threads at {shape} beside {others} busy processes",
+                    {
+                        f"plain script, {most} threads (PyTorch's default)": partial(
+                            plain_script, sizes, steps
+                        ),
+                        "ours, threads=1": partial(ours, "threads=1", sizes=sizes, steps=steps),
+                        f"ours, threads={most}": partial(
+                            ours, f"threads={most}", sizes=sizes, steps=steps
+                        ),
+                        "ours, threads=auto": partial(
+                            ours, "threads=auto", sizes=sizes, steps=steps
+                        ),
+                    },
+                    rounds, 1e6, "µs a step",
+                )  # fmt: skip
+    torch.set_num_threads(most)
+
+
+@contextlib.contextmanager
+def spinning(count: int):
+    """Other processes that use a core each, until the block ends."""
+    children = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+
+
 def processes(rounds: int) -> None:
     """Whole processes, as a user starts them."""
     script, train_py = str(Path(plain.__file__)), str(HOME / "train.py")
@@ -284,6 +329,7 @@ def main() -> None:
         torch.set_num_threads(count)
         loops("cpu", rounds)
     details("cpu", rounds)
+    busy_machine(rounds)
     processes(rounds)
     if torch.cuda.is_available():
         print(f"\n{torch.cuda.get_device_name()}")
