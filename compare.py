@@ -1,8 +1,7 @@
-"""At which step do these loss curves first differ, by how much, and why?
+"""At which step do these loss curves first differ, and by how much?
 
 python compare.py                         every run under outputs/
 python compare.py outputs/A outputs/B     these two, against the first
-python compare.py outputs/A outputs/B --why
 python compare.py outputs/SWEEP --reference myrelu
 """
 
@@ -17,14 +16,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lab.comparing.numbers import compare
-from lab.comparing.table import as_csv, as_json, table, terminal_width
+from lab.comparing.records import as_csv, as_json
+from lab.comparing.report import print_comparison, write_picture
+from lab.comparing.selection import filtered, latest, select
 from lab.errors import UserError, errors_as_messages
-from lab.recording.reading import find_runs, notes, read_runs
+from lab.recording.reading import notes, read_runs
 
 EXAMPLES = """\
 examples:
   python compare.py outputs/RUN outputs/OTHER_RUN
   python compare.py outputs/SWEEP --reference myrelu --tolerance 1e-6 --plot curves.pdf
+  python compare.py --last 4
+  python compare.py --filter data=digits --filter optimizer.lr=1.0
 """
 OUTPUTS = Path("outputs")  # where train.py writes, seen from the same folder
 
@@ -32,7 +35,9 @@ OUTPUTS = Path("outputs")  # where train.py writes, seen from the same folder
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description="Compare recorded loss curves: the step at which each first differs from a "
-        "reference,\nthe largest relative difference, a table and a picture.",
+        "reference,\nthe largest relative difference, a table and a picture. Runs that differ by "
+        "nothing\nbut the seed are one row, compared seed by seed. Only runs of one problem (the "
+        "same\ndata and model size) are compared: those of the one with most runs.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -40,10 +45,22 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "paths", nargs="*", metavar="RUN_OR_FOLDER", help="default: all of outputs/"
     )
     parser.add_argument(
+        "--filter",
+        action="append",
+        type=key_and_value,
+        default=[],
+        metavar="KEY=VALUE",
+        help="only runs with this setting, as in function=myrelu, lr=0.1 or status=finished; "
+        "given several times, all must hold",
+    )
+    parser.add_argument(
+        "--last", type=positive, metavar="N", help="only the N runs that were written last"
+    )
+    parser.add_argument(
         "--reference",
         metavar="RUN",
-        help="name or folder of the run to compare with (default: of the runs with the same "
-        "data and seed as most, the first of function builtin, else the first)",
+        help="what to compare with: a run's folder, a row's label or a function (default: the row "
+        "with most points in common with the others; of several the first of function builtin)",
     )
     parser.add_argument(
         "--tolerance",
@@ -73,26 +90,33 @@ def tolerance(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r}: a number of at least 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 0")
     return value
+
+
+def positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)
+
+
+def key_and_value(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE, as in function=myrelu")
+    return key, value
 
 
 def existing(path: str) -> Path:
     if not os.path.exists(path):
         raise UserError(f"{path or repr(path)}: no such folder")
-    if os.path.isfile(path) and not find_runs(Path(path))[0]:
-        raise UserError(f"{path}: no run folder")
     return Path(path)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = parse_arguments(arguments)
     if options.plot is not None:
-        if not options.plot:
-            raise UserError("--plot '': the name of a file")
-        from lab.comparing.picture import format_of
-
-        format_of(Path(options.plot))
+        check_plot(options.plot)
     if not options.paths and not OUTPUTS.exists():
         raise UserError(f"{OUTPUTS}: no such folder; python train.py makes a run")
     paths = [existing(path) for path in options.paths] or [OUTPUTS]
@@ -102,27 +126,46 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not runs:
         raise UserError(f"no run to compare in {', '.join(map(str, paths))}")
 
-    comparison = compare(runs, options.reference, options.tolerance)
+    runs = filtered(runs, options.filter)
+    runs = latest(runs, options.last) if options.last else runs
+    if options.why and len(runs) != 2:
+        raise UserError(f"--why needs two runs, and there are {len(runs)}; name two folders")
+    selection = select(runs, options.reference)
+    if not selection.runs:
+        error = selection.failed[0].error
+        raise UserError(f"no run in {', '.join(map(str, paths))} made a step: {error}")
+    comparison = compare(selection.runs, options.reference, options.tolerance)
     if options.json:
-        print(as_json(comparison, skipped), flush=True)
+        print(as_json(comparison, selection, skipped), flush=True)
     elif options.csv:
         print(as_csv(comparison), flush=True)
     else:
-        print(table(comparison, terminal_width()), flush=True)
+        filters = [word for pair in options.filter for word in ("--filter", "=".join(pair))]
+        command = ["python", "compare.py", *options.paths, *filters]
+        print_comparison(comparison, selection, command)
     if options.why:
-        if len(runs) != 2:
-            raise UserError(f"--why needs two runs, and there are {len(runs)}; name two folders")
         from lab.comparing.why import why  # imports torch, which takes two seconds
 
         sys.path.append(os.getcwd())  # a Function may be in the folder that compare.py is run from
         print(why(*runs), flush=True)
     if options.plot or not (options.json or options.csv):
-        # Matplotlib takes a second to import, for which --json need not wait.
-        from lab.comparing.picture import draw
+        write_picture(comparison, sys.stderr, options.plot)
 
-        file = Path(options.plot or comparison.folder / "comparison.png")
-        draw(comparison, file)
-        print(f"picture: {os.path.relpath(file)}", file=sys.stderr)
+
+def check_plot(name: str) -> None:
+    """Refuse a picture that can't be written, before anything is read.
+
+    Raises:
+        UserError: the name is empty, of an unknown format, or not that of a regular file.
+    """
+    from lab.comparing.picture import picture_format
+
+    if not name:
+        raise UserError("--plot '' is not the name of a file")
+    try:
+        picture_format(Path(name))
+    except UserError as error:
+        raise UserError(f"--plot {error}") from error
 
 
 if __name__ == "__main__":

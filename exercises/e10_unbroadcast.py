@@ -1,8 +1,9 @@
 """Exercise 10, unbroadcast: the gradient of an input that was broadcast. Write the function.
 
 In exercise 9 forward repeated b along the rows, and backward summed over them. This function does
-it for any two shapes. To compute x + b, PyTorch lines up the two shapes at their last dimension. It
-then repeats b along each dimension that b lacks, and along each in which b has size 1:
+the same for any two shapes. To compute x + b, PyTorch lines up the two shapes at their last
+dimension. It then repeats b along each dimension that b lacks, and along each in which b has
+size 1:
 
     shape of grad_output   (2, 4, 3)
     shape of b                (4, 1)    the gradient of b: sum over the first and the last dimension

@@ -7,9 +7,9 @@
     grad_output   dL/dy, of the shape of y, (N, targets)
     you return    dL/dx or None, dL/dw1, dL/dw2, each of the shape of its input
 
-Walk through the three lines from the last to the first, one chain rule each. Use no autograd inside
-backward. As in exercise 12, compute dL/dx only if `ctx.needs_input_grad[0]` is True. The lines
-already in backward compute hidden and active again.
+Go through the three lines from the last to the first, and apply the chain rule to each. Don't use
+autograd inside backward. As in exercise 12, compute dL/dx only if `ctx.needs_input_grad[0]` is
+True. The lines already in backward compute hidden and active again.
 
 At hidden = 0 you may choose between 0 and 1, as in exercise 4. `function=builtin` lets the gradient
 pass there (`hidden >= 0`); if you do the same, the two loss curves are equal in every digit.

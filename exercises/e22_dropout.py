@@ -2,7 +2,7 @@
 
     y = x / (1 - p) where an element is kept, else 0; each is dropped with probability p
 
-Write the line that is missing in forward, which stores what backward needs, and backward.
+Two things are missing: the line in forward that stores what backward needs, and backward itself.
 
     grad_output   dL/dy: how fast the loss L changes with each element of y; the shape of y
     you return    dL/dx, of the shape of x, then None for p and None for seed

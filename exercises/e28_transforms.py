@@ -1,13 +1,13 @@
 """Exercise 28, transforms: y_i = x_1^2 + ... + x_i^2, along the last dimension, for torch.func.
 
 Write the four methods below forward. With them the Function works under `torch.func.grad`, `vmap`
-and `jvp`, which need forward to be without ctx.
+and `jvp`. These transforms need a forward without ctx, so saving has a method of its own.
 
-setup_context is called after forward and stores what the others need. `inputs` is a tuple. Save a
-tensor with `ctx.save_for_backward` for backward and with `ctx.save_for_forward` for jvp; both read
-it from `ctx.saved_tensors`.
+setup_context runs after forward and stores what the others need. `inputs` is a tuple. Save a tensor
+with `ctx.save_for_backward` for backward, and with `ctx.save_for_forward` for jvp; both read it
+from `ctx.saved_tensors`.
 
-backward as before:
+backward works as before:
 
     grad_output   dL/dy: how fast the loss L changes with each element of y; the shape of y
     you return    dL/dx: how fast it changes with each element of x; the shape of x
@@ -18,7 +18,8 @@ jvp goes the other way, from the input to the output:
     you return    dy/dt: how fast y changes with t; the shape of y
 
 vmap handles a whole batch in one call. Its x has one dimension more than forward expects, the batch
-dimension, and in_dims[0] says which one that is: 0 for the first.
+dimension, and in_dims[0] says which one that is: 0 for the first. Call `SumOfSquares.apply` on it,
+once it is arranged so that forward does the right thing.
 
     you return    y for the whole batch, and the position of the batch dimension in y
 

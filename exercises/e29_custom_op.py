@@ -1,10 +1,11 @@
 """Exercise 29, custom_op: y = sqrt(1 + x^2), elementwise, as an operator of PyTorch.
 
-`torch.autograd.Function` gives a derivative to Python code. `torch.library.custom_op` makes an
-operator out of it: one with a name, which `torch.compile` and `torch.export` leave whole. Here the
-operator calls NumPy, into which they can't see. Write the three functions that it needs.
+`torch.library.custom_op` turns Python code into an operator of PyTorch, with a name of its own.
+`torch.compile` and `torch.export` then don't look inside; they call it as a whole. That suits code
+which they can't handle, such as the NumPy calls here. Write the three functions that the operator
+needs besides its own code.
 
-fake says what the result looks like, without computing it: torch.compile calls it with tensors that
+fake says what the result looks like without computing it. torch.compile calls it with tensors that
 have a shape, a dtype and a device, but no numbers. Return an empty tensor like the result.
 
 setup_context stores what backward needs, as in exercise 28. `inputs` is a tuple.

@@ -41,7 +41,7 @@ class ReLUNoMask(torch.autograd.Function):
 
 
 class ReLUEditsGradOutput(torch.autograd.Function):
-    """Rectified linear unit, elementwise: (*) -> (*). Its backward writes into what it was handed.
+    """Rectified linear unit, elementwise: (*) -> (*). Its backward changes grad_output in place.
 
     The numbers are right as long as nobody else holds grad_output. In `relu(x) + x` the other
     branch does, and its gradient is masked too: the 1.0 at x = -1 is lost.
@@ -65,7 +65,7 @@ class ReLUEditsGradOutput(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_output: torch.Tensor) -> torch.Tensor:
         (input,) = ctx.saved_tensors
-        # Wrong: the sum beside us was handed the same tensor.
+        # Wrong: the sum in `relu(x) + x` passes the same tensor to its other branch.
         return grad_output.masked_fill_(input < 0, 0)
 
     @staticmethod
@@ -142,7 +142,7 @@ class LinearTransposedWeight(torch.autograd.Function):
 class ExpIntermediateOnCtx(torch.autograd.Function):
     """exp(x^2), elementwise: (*) -> (*). Right once, wrong twice.
 
-    The square is neither an input nor an output, so to a second derivative what stands on ctx is a
+    The square is neither an input nor an output, so a second derivative treats `ctx.square` as a
     constant: its part of the gradient is lost, and nothing says so.
 
     Right: save `input`, and square it again in backward.

@@ -66,5 +66,5 @@ def users_line(node: Node, method: str = "backward") -> str:
         return ""
     code = inspect.unwrap(getattr(function, method))
     lines, first = inspect.getsourcelines(code)
-    decorators = next(i for i, line in enumerate(lines) if line.lstrip().startswith("def "))
+    decorators = next((i for i, text in enumerate(lines) if text.lstrip().startswith("def ")), 0)
     return f"{os.path.relpath(inspect.getfile(code))}:{first + decorators}"

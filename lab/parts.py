@@ -52,6 +52,7 @@ def make_parts(config: Config) -> Parts:
     torch.manual_seed(config.seed)
     data = build(config, "data").to(device, dtype)
     model = build(config, "model").to(device, dtype)
+    check_fits(model, config.choices["function"])
     return Parts(data, model, build(config, "optimizer", model.parameters()))
 
 

@@ -13,7 +13,8 @@ class OneFunctionNet(nn.Module):
     """network(x, w1, w2): keeps the two weights; the Function computes all the rest.
 
     The weights start as those of a `TwoLayerNet` without biases: w1, then w2, drawn from the global
-    random state.
+    random state. They also have the same names, `linear1.weight` and `linear2.weight`, so that two
+    trainings can be compared tensor by tensor.
 
     Args:
         features, hidden, targets: widths of the input, the hidden layer and the output.
@@ -42,10 +43,10 @@ class OneFunctionNet(nn.Module):
         super().__init__()
         if init not in INITS:
             raise ValueError(f"init={init} is not valid; use {' or '.join(INITS)}")
-        self.w1 = nn.Parameter(INITS[init](features, hidden))
-        self.w2 = nn.Parameter(INITS[init](hidden, targets))
+        self.linear1 = nn.ParameterDict({"weight": INITS[init](features, hidden)})
+        self.linear2 = nn.ParameterDict({"weight": INITS[init](hidden, targets)})
         self.network = network
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (samples, features) to (samples, targets)."""
-        return self.network(x, self.w1, self.w2)
+        return self.network(x, self.linear1["weight"], self.linear2["weight"])

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import random
+import shlex
 import shutil
 import subprocess
 import sys
@@ -78,7 +79,7 @@ def test_nothing_left_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        (["README.md"], "README.md: no run folder"),
+        (["README.md"], "no run to compare in README.md"),
         (["typo"], "typo: no such folder"),
         (["a", "typo"], "typo: no such folder"),
         ([""], "'': no such folder"),
@@ -89,7 +90,9 @@ def test_a_path_that_holds_no_run_is_named(tmp_path, monkeypatch, path, said):
     monkeypatch.chdir(tmp_path)
     write_run(tmp_path / "a", [3.0])
     (tmp_path / "README.md").touch()
-    assert run_compare(*path) == ("", f"error: {said}\n", 2)
+    out, err, code = run_compare(*path)
+    assert (out, code) == ("", 2)
+    assert err.endswith(f"error: {said}\n")
 
 
 def test_one_damaged_run_does_not_hide_the_others(tmp_path):
@@ -99,17 +102,23 @@ def test_one_damaged_run_does_not_hide_the_others(tmp_path):
     assert code == 0
     assert [run["name"] for run in json.loads(out)["runs"]] == ["a"]
     assert err.startswith(f"skipped {tmp_path / 'b'}: curve.csv has changed")
+    assert err.count("\n") == 1
     assert not (tmp_path / "comparison.png").exists()
 
 
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        (["--reference", "none"], "--reference none fits 0 runs"),
-        (["--tolerance", "-1"], "a number of at least 0"),
-        (["--tolerance", "nan"], "a number of at least 0"),
-        (["--tolerance", "abc"], "'abc': a number of at least 0"),
-        (["--plot", "/none/a.png"], "/none/a.png: No such file"),
+        (["--reference", "none"], "--reference none fits 0 rows"),
+        (["--tolerance", "-1"], "not a number of at least 0"),
+        (["--tolerance", "nan"], "not a number of at least 0"),
+        (["--tolerance", "abc"], "'abc' is not a number of at least 0"),
+        (["--last", "0"], "'0' is not a whole number of at least 1"),
+        (["--last", "x"], "'x' is not a whole number of at least 1"),
+        (["--filter", "relu"], "'relu' is not KEY=VALUE"),
+        (["--filter", "=relu"], "'=relu' is not KEY=VALUE"),
+        (["--filter", "seed=7"], "--filter seed=7 fits no run; seed is 0"),
+        (["--plot", "/none/a.png"], "--plot /none/a.png: No such file"),
         (["--json", "--csv"], "not allowed with"),
     ],
 )
@@ -123,30 +132,100 @@ def test_a_mistake_is_one_message(tmp_path, option, said):
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        ("", "--plot '': the name of a file\n"),
-        ("a.xyz", "a.xyz: xyz is not a picture format"),
+        ("", "--plot '' is not the name of a file\n"),
+        ("a.xyz", "--plot a.xyz: xyz is not a picture format"),
+        ("folder", "--plot folder is a folder"),
+        ("pipe", "--plot pipe is a device or a pipe"),
+        ("/dev/null", "--plot /dev/null is a device or a pipe"),
     ],
 )
-def test_a_plot_that_cannot_be_is_refused_before_the_table(tmp_path, file, said):
+def test_a_plot_that_cannot_be_is_refused_before_the_table(tmp_path, monkeypatch, file, said):
     write_run(tmp_path / "a", [3.0])
-    out, err, code = run_compare(tmp_path, "--plot", file)
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.chdir(tmp_path)
+    out, err, code = run_compare("a", "--plot", file)
     assert (out, code) == ("", 2)
     assert err.startswith(f"error: {said}")
     assert err.count("\n") == 1
 
 
-def test_the_picture_is_named_as_seen_from_here(tmp_path, monkeypatch):
+def test_the_plot_is_named_as_seen_from_here(tmp_path, monkeypatch):
     write_run(tmp_path / "s/a", [3.0])
     monkeypatch.chdir(tmp_path)
-    assert run_compare("s")[1] == "picture: s/comparison.png\n"
-    assert run_compare(tmp_path / "s", "--plot", "b.pdf")[1] == "picture: b.pdf\n"
+    assert run_compare("s")[1] == "plot: s/comparison.png\n"
+    assert run_compare(tmp_path / "s", "--plot", "b.pdf")[1] == "plot: b.pdf\n"
     assert (tmp_path / "b.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_a_comparison_png_that_cannot_be_written_is_a_warning(tmp_path, monkeypatch):
+    write_run(tmp_path / "s/a", [3.0])
+    (tmp_path / "s/comparison.png").mkdir()
+    monkeypatch.chdir(tmp_path)
+    out, err, code = run_compare("s/a")
+    assert "last loss" in out
+    assert (err, code) == ("warning: no plot: s/comparison.png is a folder; name a file\n", 0)
+
+
+def test_runs_of_another_problem_are_named_with_their_command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for i in range(3):
+        write_run(tmp_path / f"a b/r{i}", [3.0], lr=i, seed=i == 2)
+    write_run(tmp_path / "a b/fourth", [3.0, 2.0], data="digits", function="relu")
+    write_run(tmp_path / "a b/failed", [], status="failed", error="no such device")
+    out, _, code = run_compare("a b")
+    assert code == 0
+    assert "fourth" not in out.split("not shown")[0]
+    (line,) = [line for line in out.splitlines() if line.startswith("1 run never")]
+    assert "no such device" in line
+    count, command = out.splitlines()[-1].strip().split(": ")
+    assert (count, command) == ("1 run", "python compare.py 'a b' --filter data=digits")
+    out, _, _ = run_compare(*shlex.split(command)[2:], "--json")
+    assert [run["name"] for run in json.loads(out)["runs"]] == ["fourth"]
+
+
+def test_filters_stay_in_the_commands(tmp_path):
+    for i, data in enumerate("xxyz"):
+        write_run(tmp_path / f"{i}", [3.0], data=data, function="relu")
+    out, _, _ = run_compare(tmp_path, "--filter", "function=relu", "--filter", "seed=0")
+    assert out.splitlines()[-1].endswith("--filter function=relu --filter seed=0 --filter data=z")
+
+
+def test_the_last_runs(tmp_path):
+    for i in range(5):
+        folder = write_run(tmp_path / f"{i}", [3.0], lr=i)
+        os.utime(folder / "summary.json", (i, i))
+    out, _, _ = run_compare(tmp_path, "--last", 2, "--json")
+    assert [run["name"] for run in json.loads(out)["runs"]] == ["3", "4"]
+
+
+def test_nothing_but_failed_runs_is_an_error(tmp_path):
+    write_run(tmp_path / "a", [], status="failed", error="no such device")
+    out, err, code = run_compare(tmp_path)
+    assert (out, code) == ("", 2)
+    assert "no such device" in err
+
+
+def test_any_folder_in_any_locale(tmp_path):
+    names = [b"two\nlines", b"no utf-8 \xff", b"$x^2$", b"\xe6\xbc\xa2"]
+    for name in names:
+        write_run(Path(os.fsdecode(os.fsencode(tmp_path) + b"/s/" + name)), [3.0])
+    for locale in ("C", "C.UTF-8"):
+        done = subprocess.run(
+            [sys.executable, ROOT / "compare.py", "s"],
+            cwd=tmp_path, capture_output=True, timeout=60, check=False,
+            env=os.environ | {"LC_ALL": locale, "PYTHONUTF8": "0"},
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, b"plot: s/comparison.png\n")
+        assert done.stdout.count(b"equal bit for bit") == 3
+        assert (tmp_path / "s/comparison.png").stat().st_size > 10_000
+        (tmp_path / "s/comparison.png").unlink()
 
 
 def test_help_shows_examples():
     out, _, code = run_compare("--help")
     assert code == 0
-    assert out.count("  python compare.py outputs/") == 2
+    assert out.count("  python compare.py ") == 4
 
 
 def test_200_damaged_runs(tmp_path):

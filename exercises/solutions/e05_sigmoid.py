@@ -33,7 +33,7 @@ class Sigmoid(torch.autograd.Function):
     def sample_inputs() -> list[tuple]:
         return [
             (torch.tensor([[-3.0, -0.5, 0.0], [0.75, 1.5, 4.0]]),),
-            (torch.tensor([[-1000.0], [-40.0], [40.0]]),),
+            (torch.tensor([[-1000.0], [-40.0], [1.0], [40.0]]),),
         ]
 
 

@@ -23,13 +23,7 @@ from lab.checking.numbers import (
     worst_element,
 )
 from lab.checking.samples import can_need_grad
-from lab.checking.verdict import Finding
-
-DECLARE_SURROGATE = (
-    "If that is on purpose, declare it on the class: surrogate(*args), the function that backward "
-    "is the derivative of, or surrogate = True where there is no such function."
-)
-REDERIVE = "Work out the derivative again and evaluate it by hand at these elements."
+from lab.checking.verdict import Finding, say
 
 Prediction = Callable[[Comparison], torch.Tensor | None]
 
@@ -44,27 +38,35 @@ def wrong_gradient(position: int, samples: list[dict[int, Comparison]], where: s
     """
     compared = [sample[position] for sample in samples if position in sample]
     shown = max(compared, key=lambda c: (bool(c.not_finite.any()), int(c.wrong.sum())))
+    case = shown.case
     marked = shown.not_finite if shown.not_finite.any() else shown.wrong
+    if len(compared) > 1 or not all(map(can_need_grad, case.args)):
+        where += f" on {case.describe()}"
     row, column = worst_element(shown, marked)
-    rate = "numerical gradient"
-    if callable(getattr(shown.case.target, "surrogate", None)):
-        rate = "derivative of its surrogate"
-    wrong = int(marked.any(0).sum())
-    others = not all(map(can_need_grad, shown.case.args))
-    if len(compared) > 1 or others:
-        where += f" on {shown.case.describe()}"
-    text = (
-        f"The gradient for {shown.case.names[position]} is wrong{where}: at "
-        f"{element_text(shown.case, position, column)} backward gives "
-        f"{shown.backward[row, column]:.6g}, the {rate} is {shown.numerical[row, column]:.6g}"
-        f"{_of_output(shown, row, column)}. "
-        f"{wrong} of {marked.shape[1]} elements {'is' if wrong == 1 else 'are'} wrong."
+    name, element = case.names[position], element_text(case, position, column)
+    got = shown.backward[row, column]
+    flat = all(not c.numerical[c.slopes.smooth].abs().gt(c.case.atol).any() for c in compared)
+    if flat and not shown.not_finite.any():
+        hint = say("declare surrogate")
+        text = say("flat forward", name=name, got=got, element=element)
+        return Finding("flat forward", f"{text} {hint}", hint)
+    wrong, size = int(marked.any(0).sum()), marked.shape[1]
+    by_surrogate = callable(getattr(case.target, "surrogate", None))
+    text = say(
+        "wrong gradient",
+        name=name,
+        where=where,
+        element=element,
+        got=got,
+        rate="derivative of its surrogate" if by_surrogate else "numerical gradient",
+        right=shown.numerical[row, column],
+        output=_of_output(shown, row, column),
+        count=f"{wrong} of {size} elements {'is' if wrong == 1 else 'are'} wrong." * (size > 1),
     )
-    text = text.removesuffix(" 1 of 1 elements is wrong.")
     kind, cause = _cause(position, samples, compared)
-    if cause:
-        return Finding(kind, f"{text} {cause}", cause)
-    return Finding(kind, f"{text} {REDERIVE}", REDERIVE, table_of(shown, marked))
+    table = "" if cause else table_of(shown, marked)
+    hint = cause or say("rederive")
+    return Finding(kind, f"{text} {hint}", hint, table)
 
 
 def table_of(comparison: Comparison, marked: torch.Tensor) -> str:
@@ -74,26 +76,19 @@ def table_of(comparison: Comparison, marked: torch.Tensor) -> str:
     rows = [("input", "grad_output", "your gradient", "numerical gradient")]
     for flat in order[: min(3, int(marked.sum()))].tolist():
         row, column = divmod(flat, error.shape[1])
-        rows.append(
-            (
-                element_text(comparison.case, comparison.position, column),
-                "1" + _of_output(comparison, row, column).replace(", for output", " at y"),
-                f"{comparison.backward[row, column]:.6g}",
-                f"{comparison.numerical[row, column]:.6g}",
-            )
-        )
+        output = _of_output(comparison, row, column).replace(", for output", " at y")
+        element = element_text(comparison.case, comparison.position, column)
+        pair = (comparison.backward[row, column], comparison.numerical[row, column])
+        rows.append((element, f"1{output}", f"{pair[0]:.6g}", f"{pair[1]:.6g}"))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    )
+    padded = [[cell.ljust(n) for cell, n in zip(row, widths, strict=True)] for row in rows]
+    return "\n".join("  ".join(row).rstrip() for row in padded)
 
 
 def _of_output(comparison: Comparison, row: int, column: int) -> str:
     """Which output is meant; nothing where it is the only one or the one at the same index."""
-    case = comparison.case
-    outputs = case.outputs(*case.args)
-    same_shape = len(outputs) == 1 and outputs[0].shape == case.args[comparison.position].shape
+    outputs = _outputs(comparison)
+    same_shape = len(outputs) == 1 and outputs[0].shape == _arg(comparison).shape
     if sum(output.numel() for output in outputs) == 1 or (same_shape and row == column):
         return ""
     for number, output in enumerate(outputs):
@@ -105,42 +100,45 @@ def _of_output(comparison: Comparison, row: int, column: int) -> str:
     return ""
 
 
+def _arg(comparison: Comparison) -> torch.Tensor:
+    return comparison.case.args[comparison.position]
+
+
+def _outputs(comparison: Comparison) -> list[torch.Tensor]:
+    return comparison.case.outputs(*comparison.case.args)
+
+
 def _cause(
     position: int, samples: list[dict[int, Comparison]], compared: list[Comparison]
 ) -> tuple[str, str]:
     """The kind of a wrong gradient, and a sentence on its cause if the numbers prove it."""
     if any(c.not_finite.any() for c in compared):
-        return "not finite", "A gradient that is inf or nan ruins every weight upstream."
-    flat = all(not c.numerical[c.slopes.smooth].abs().gt(c.case.atol).any() for c in compared)
-    if flat:
-        return "flat forward", (
-            "Forward is flat there: its derivative is 0, and what backward returns is not its "
-            f"derivative. {DECLARE_SURROGATE}"
-        )
+        return "not finite", say("inf or nan")
     if not any(c.backward.any() for c in compared):
-        return "all zero", "It is zero everywhere: was something detached, or multiplied by zero?"
+        return "all zero", say("all zero")
     if factor := _factor(compared):
         return "constant factor", factor
     found = [
-        (kind, text)
-        for kind, text, prediction in _hypotheses(position, samples)
-        if _reproduces(compared, prediction)
+        (kind, say(key))
+        for kind, key, prediction in HYPOTHESES
+        if all(_predicts(prediction, c) for c in compared)
     ]
-    return found[0] if len(found) == 1 else ("wrong value", "")
+    for other in samples[0]:
+        if other != position and (hypothesis := _another_input(position, other, samples)):
+            found.append(hypothesis)
+    if len(found) != 1:
+        return "wrong value", ""
+    kind, words = found[0]
+    return kind, f"{words} {say('declare surrogate')}" if kind == "no mask" else words
 
 
-def _reproduces(compared: list[Comparison], prediction: Prediction) -> bool:
-    """Whether backward is what the hypothesis predicts, everywhere, and that is not the truth."""
-    differs = False
-    for comparison in compared:
-        predicted = prediction(comparison)
-        if predicted is None or not _equal(comparison, predicted):
-            return False
-        differs |= bool(comparison.wrong.any())
-    return differs
+def _predicts(prediction: Prediction, comparison: Comparison) -> bool:
+    predicted = prediction(comparison)
+    return predicted is not None and _equal(comparison, predicted)
 
 
 def _equal(comparison: Comparison, predicted: torch.Tensor) -> bool:
+    """Whether that is what backward returned, wherever forward has a derivative."""
     rounding = 1e-6 if comparison.case.precision < 1e-10 else 2e-2
     near = rounding * (1 + predicted.abs()) + comparison.slopes.noise
     return bool(((comparison.backward - predicted).abs() <= near)[comparison.slopes.smooth].all())
@@ -151,45 +149,33 @@ def _equal(comparison: Comparison, predicted: torch.Tensor) -> bool:
 
 def _factor(compared: list[Comparison]) -> str:
     """What to say where backward is a constant times the right one; else nothing."""
-    factors = [_factor_of(c) for c in compared]
-    known = [(f, c) for f, c in zip(factors, compared, strict=True) if f is not None]
-    if not known or any(math.isnan(f) for f, _ in known) or not _telling(compared, known[0][0]):
+    known = [(f, c) for c in compared if (f := _factor_of(c)) is not None]
+    factors = [f for f, _ in known]
+    if not factors or any(map(math.isnan, factors)) or not _telling(compared, factors[0]):
         return ""
-    factor = known[0][0]
-    reduced = [_reduced_sizes(c) for _, c in known]
-    for index, what in ((0, "output but not of the input"), (1, "input but not of the output")):
-        sizes = [r[index] for r in reduced]
-        if 1 in sizes:
-            continue
-        if all(abs(f * n - 1) < 1e-5 for (f, _), n in zip(known, sizes, strict=True)):
-            return (
-                f"It is 1/{sizes[0]} times the correct gradient everywhere. {sizes[0]} is the size "
-                f"of the dimensions of the {what}: is a mean taken where a sum is right?"
-            )
-        if all(abs(f / n - 1) < 1e-5 for (f, _), n in zip(known, sizes, strict=True)):
-            return (
-                f"It is {sizes[0]} times the correct gradient everywhere. {sizes[0]} is the size "
-                f"of the dimensions of the {what}: is the 1/{sizes[0]} of a mean missing?"
-            )
-    if any(abs(f - factor) > 1e-5 * abs(factor) for f, _ in known):
+    for side, of in enumerate(("output but not of the input", "input but not of the output")):
+        sizes = [_reduced_sizes(c)[side] for _, c in known]
+        pairs = list(zip(factors, sizes, strict=True))
+        if 1 not in sizes and all(abs(f * n - 1) < 1e-5 for f, n in pairs):
+            return say("mean for sum", size=sizes[0], of=of)
+        if 1 not in sizes and all(abs(f / n - 1) < 1e-5 for f, n in pairs):
+            return say("sum for mean", size=sizes[0], of=of)
+    factor = factors[0]
+    if any(abs(f - factor) > 1e-5 * abs(factor) for f in factors):
         return ""
-    if abs(factor + 1) < 1e-5:
-        said = "It is -1 times the correct gradient everywhere: the sign is flipped."
-    else:
-        fraction = Fraction(factor).limit_denominator(200)
+    words = say("flipped sign")
+    if abs(factor + 1) > 1e-5:
         # A fraction says more than a decimal that does not end: 2/3, not 0.6667.
+        fraction = Fraction(factor).limit_denominator(200)
         fits = abs(float(fraction) - factor) < 1e-6 * abs(factor) and 10**4 % fraction.denominator
-        shown = str(fraction) if fits else f"{factor:.4g}"
-        said = (
-            f"It is {shown} times the correct gradient everywhere: check for a missing or extra "
-            "constant factor."
-        )
-    identity = all(
-        c.numerical.shape[0] == c.numerical.shape[1]
-        and torch.allclose(c.numerical, torch.eye(len(c.numerical)).to(c.numerical), atol=1e-5)
-        for c in compared
-    )
-    return f"{said} {DECLARE_SURROGATE}" if identity else said
+        words = say("constant factor", factor=str(fraction) if fits else f"{factor:.4g}")
+    # Forward that changes nothing is there for its backward, as in a gradient reversal.
+    return f"{words} {say('declare surrogate')}" if all(map(_is_identity, compared)) else words
+
+
+def _is_identity(comparison: Comparison) -> bool:
+    unit = torch.eye(*comparison.numerical.shape, dtype=torch.float64)
+    return torch.allclose(comparison.numerical, unit.to(comparison.numerical), atol=1e-5)
 
 
 def _telling(compared: list[Comparison], factor: float) -> bool:
@@ -211,8 +197,7 @@ def _factor_of(comparison: Comparison) -> float | None:
 
 def _reduced_sizes(comparison: Comparison) -> tuple[int, int]:
     """The product of the output's sizes that the input lacks, and the other way round."""
-    outputs = list(comparison.case.outputs(*comparison.case.args)[0].shape)
-    inputs = list(comparison.case.args[comparison.position].shape)
+    outputs, inputs = list(_outputs(comparison)[0].shape), list(_arg(comparison).shape)
     for size in tuple(inputs):
         if size in outputs:
             outputs.remove(size)
@@ -220,115 +205,34 @@ def _reduced_sizes(comparison: Comparison) -> tuple[int, int]:
     return math.prod(outputs), math.prod(inputs)
 
 
-# ---- The other hypotheses -----------------------------------------------------------------------
-
-
-def _hypotheses(
-    position: int, samples: list[dict[int, Comparison]]
-) -> list[tuple[str, str, Prediction]]:
-    """Kind, sentence and prediction of each."""
-    name = samples[0][position].case.names[position] if position in samples[0] else "input"
-    found: list[tuple[str, str, Prediction]] = [
-        ("transposed", f"It is the transpose of the gradient for {name}.", _input_transposed),
-        (
-            "wrong dimension",
-            "It is the right gradient for a transposed grad_output: check along which dimension "
-            "backward sums or expands it.",
-            _output_transposed,
-        ),
-        (
-            "wrong value",
-            "It is grad_output times the Jacobian, where the transposed Jacobian is needed: what "
-            "forward gathers, backward must scatter, and the other way round.",
-            _turned_jacobian,
-        ),
-        (
-            "no mask",
-            "Forward is flat there, so no gradient may pass, but backward lets it through: check "
-            f"its mask. {DECLARE_SURROGATE}",
-            _no_mask,
-        ),
-        (
-            "mask from the output",
-            "The mask follows the sign of the output, where the sign of the input decides.",
-            lambda c: _masked(c, lambda input, output: output > 0),
-        ),
-        (
-            "wrong value",
-            "It passes grad_output on as it is.",
-            _passes_on,
-        ),
-        (
-            "wrong mask",
-            "The mask is inverted: each side of 0 has the slope of the other.",
-            lambda c: _masked(c, lambda input, output: input < 0),
-        ),
-        (
-            "wrong value",
-            "It is the derivative at forward's output instead of its input: was the output saved "
-            "and taken for the input?",
-            _at_output,
-        ),
-        (
-            "wrong value",
-            "It is 1 / the correct gradient: multiply where it divides.",
-            _reciprocal,
-        ),
-        (
-            "repeated index",
-            "It is 0 where an index repeats: gradients of the same element must be added, as "
-            "index_add or index_put(..., accumulate=True) do.",
-            _last_index_wins,
-        ),
-    ]
-    found.append(
-        (
-            "no conj",
-            "It is the conjugate of the right one: PyTorch multiplies by the conjugate of the "
-            "derivative.",
-            _conjugate,
-        )
-    )
-    for other in samples[0]:
-        if other != position and (hypothesis := _another_input(position, other, samples)):
-            found.append(hypothesis)
-    return found
+# ---- The gradient of another input --------------------------------------------------------------
 
 
 def _another_input(
     position: int, other: int, samples: list[dict[int, Comparison]]
-) -> tuple[str, str, Prediction] | None:
+) -> tuple[str, str] | None:
     """Whether it is the gradient for another input, and whether the two are exchanged."""
-    beside = {id(s[position]): s[other] for s in samples if position in s and other in s}
-    if not beside:
-        return None
-
-    def predicted(comparison: Comparison) -> torch.Tensor | None:
-        its = beside.get(id(comparison))
-        return None if its is None else _as_gradient_of(its, comparison)
-
     pairs = [(s[position], s[other]) for s in samples if position in s and other in s]
-    name = pairs[0][0].case.names[other]
-    back = [(its, _as_gradient_of(mine, its)) for mine, its in pairs]
-    if all(numbers is not None and _equal(its, numbers) for its, numbers in back):
-        text = f"It is the gradient for {name}, and the other way round: return the gradients in "
-        return "swapped", f"{text}the order of forward's inputs.", predicted
-    return "wrong value", f"It is equal to the correct gradient for {name}.", predicted
-
-
-def _as_gradient_of(other: Comparison, mine: Comparison) -> torch.Tensor | None:
-    """The right numbers of another input, where this one's would be the same."""
-    its, own = (c.case.args[c.position].shape for c in (other, mine))
-    if its == own:
-        return other.numerical
-    if other.case.args[other.position].is_complex():
+    if not pairs or not all(_is_gradient_of(mine, its) for mine, its in pairs):
         return None
+    name = pairs[0][0].case.names[other]
+    if all(_is_gradient_of(its, mine) for mine, its in pairs):
+        return "swapped", say("swapped", name=name)
+    return "wrong value", say("another input", name=name)
+
+
+def _is_gradient_of(mine: Comparison, other: Comparison) -> bool:
+    """Whether backward returned for one input the right numbers of another, broadcast or summed."""
+    own, its = _arg(mine).shape, _arg(other).shape
+    if own == its:
+        return _equal(mine, other.numerical)
+    if _arg(mine).is_complex() or _arg(other).is_complex():
+        return False
     if _broadcasts(own, its):
-        return _summed(other.numerical, its, own)
+        return _equal(mine, _summed(other.numerical, its, own))
     if _broadcasts(its, own):
-        same = torch.allclose(_summed(mine.backward, own, its), other.numerical, 1e-6, 1e-6)
-        return mine.backward if same else None
-    return None
+        return torch.allclose(_summed(mine.backward, own, its), other.numerical, 1e-6, 1e-6)
+    return False
 
 
 def _broadcasts(shape: torch.Size, to: torch.Size) -> bool:
@@ -341,15 +245,18 @@ def _summed(jacobian: torch.Tensor, shape: torch.Size, to: torch.Size) -> torch.
     return torch.stack([row.view(shape).sum_to_size(to).flatten() for row in jacobian])
 
 
+# ---- The other hypotheses: what backward would return -------------------------------------------
+
+
 def _input_transposed(comparison: Comparison) -> torch.Tensor | None:
-    shape = comparison.case.args[comparison.position].shape
+    shape = _arg(comparison).shape
     if len(shape) != 2 or shape[0] != shape[1] or comparison.numerical.shape[1] != shape.numel():
         return None
     return comparison.numerical.view(-1, *shape).transpose(1, 2).flatten(1)
 
 
 def _output_transposed(comparison: Comparison) -> torch.Tensor | None:
-    outputs = comparison.case.outputs(*comparison.case.args)
+    outputs = _outputs(comparison)
     shape = outputs[0].shape
     if len(outputs) != 1 or len(shape) != 2 or shape[0] != shape[1] or outputs[0].is_complex():
         return None
@@ -357,16 +264,15 @@ def _output_transposed(comparison: Comparison) -> torch.Tensor | None:
 
 
 def _turned_jacobian(comparison: Comparison) -> torch.Tensor | None:
-    numerical, case = comparison.numerical, comparison.case
+    numerical = comparison.numerical
     square = numerical.shape[0] == numerical.shape[1]
-    return numerical.t() if square and not case.args[comparison.position].is_complex() else None
+    return numerical.t() if square and not _arg(comparison).is_complex() else None
 
 
 def _conjugate(comparison: Comparison) -> torch.Tensor | None:
     """J g in place of conj(J) g: the conjugate of the right answer for the conjugate of g."""
-    case = comparison.case
-    complex_outputs = {output.is_complex() for output in case.outputs(*case.args)}
-    if not case.args[comparison.position].is_complex() or len(complex_outputs) > 1:
+    complex_outputs = {output.is_complex() for output in _outputs(comparison)}
+    if not _arg(comparison).is_complex() or len(complex_outputs) > 1:
         return None
     predicted = comparison.numerical.clone()
     predicted[:, 1::2] *= -1
@@ -375,74 +281,81 @@ def _conjugate(comparison: Comparison) -> torch.Tensor | None:
     return predicted
 
 
-def _diagonal(comparison: Comparison) -> bool:
-    """Whether output element i depends on input element i alone, in forward and in backward."""
-    shape = comparison.case.args[comparison.position].shape
-    outputs = comparison.case.outputs(*comparison.case.args)
-    if len(outputs) != 1 or outputs[0].shape != shape:
-        return False
-    if comparison.numerical.shape != (shape.numel(), shape.numel()):
-        return False  # complex
-    return all(
-        not (matrix - torch.diag(matrix.diagonal())).abs().gt(1e-6).any()
-        for matrix in (comparison.numerical, comparison.backward)
-    )
+def slope_of_each(comparison: Comparison) -> torch.Tensor | None:
+    """The diagonal of the Jacobian; None unless output element i depends on input element i alone.
+
+    NaN where forward has no derivative.
+    """
+    outputs, size = _outputs(comparison), _arg(comparison).numel()
+    square = comparison.numerical.shape == (size, size)
+    if len(outputs) != 1 or outputs[0].shape != _arg(comparison).shape or not square:
+        return None
+    for matrix in (comparison.numerical, comparison.backward):
+        if (matrix - torch.diag(matrix.diagonal())).abs().gt(1e-6).any():
+            return None
+    return comparison.numerical.diagonal().where(comparison.slopes.smooth.diagonal(), torch.nan)
 
 
 def _one_value(values: torch.Tensor) -> float | None:
-    """The value that all have; None where they differ or there is none."""
+    """The value that all have, NaN aside; None where they differ or there is none."""
+    values = values[~values.isnan()]
     if not values.numel() or (values - values[0]).abs().max() > 1e-6 * (1 + values[0].abs()):
         return None
     return values[0].item()
 
 
-def _passes_on(comparison: Comparison) -> torch.Tensor | None:
-    """The identity; where forward is flat, that is a missing mask."""
-    slope = comparison.numerical.diagonal()
-    if not _diagonal(comparison) or (slope.abs() < 1e-6).any():
-        return None
-    return torch.diag(torch.ones_like(slope))
-
-
-def _reciprocal(comparison: Comparison) -> torch.Tensor | None:
-    slope = comparison.numerical.diagonal()
-    if not _diagonal(comparison) or (slope.abs() < 1e-6).any():
-        return None
-    return torch.diag(1 / slope)
-
-
 def _no_mask(comparison: Comparison) -> torch.Tensor | None:
-    if not _diagonal(comparison):
+    slope = slope_of_each(comparison)
+    if slope is None:
         return None
-    slope, smooth = comparison.numerical.diagonal(), comparison.slopes.smooth.diagonal()
     flat = slope.abs() < 1e-6
-    passed = _one_value(slope[smooth & ~flat])
+    passed = _one_value(slope[~flat])
     return None if passed is None else torch.diag(torch.where(flat, passed, slope))
 
 
 def _masked(comparison: Comparison, mask: Callable) -> torch.Tensor | None:
     """The two slopes of forward, chosen by another mask than the sign of the input."""
-    if not _diagonal(comparison):
+    slope = slope_of_each(comparison)
+    if slope is None:
         return None
-    positive = as_real(comparison.case.args[comparison.position]) > 0
-    slope, smooth = comparison.numerical.diagonal(), comparison.slopes.smooth.diagonal()
-    over, under = _one_value(slope[smooth & positive]), _one_value(slope[smooth & ~positive])
+    positive = as_real(_arg(comparison)) > 0
+    over, under = _one_value(slope[positive]), _one_value(slope[~positive])
     if over is None or under is None or abs(over - under) < 1e-6:
         return None
-    case = comparison.case
-    chosen = mask(case.args[comparison.position], case.outputs(*case.args)[0]).flatten()
+    chosen = mask(_arg(comparison), _outputs(comparison)[0]).flatten()
     return torch.diag(torch.where(chosen, over, under).double())
 
 
+def _by_output(comparison: Comparison) -> torch.Tensor | None:
+    return _masked(comparison, lambda input, output: output > 0)
+
+
+def _inverted(comparison: Comparison) -> torch.Tensor | None:
+    return _masked(comparison, lambda input, output: input < 0)
+
+
+def _never_flat(comparison: Comparison) -> torch.Tensor | None:
+    """The slopes, if none is 0: there a mask says the same more simply."""
+    slope = slope_of_each(comparison)
+    return None if slope is None or (slope.abs() < 1e-6).any() else slope
+
+
+def _passes_on(comparison: Comparison) -> torch.Tensor | None:
+    slope = _never_flat(comparison)
+    return None if slope is None else torch.diag(torch.ones_like(slope))
+
+
+def _reciprocal(comparison: Comparison) -> torch.Tensor | None:
+    slope = _never_flat(comparison)
+    return None if slope is None else torch.diag(1 / slope)
+
+
 def _at_output(comparison: Comparison) -> torch.Tensor | None:
-    # Where forward has two slopes, the mask says the same more simply.
-    if (
-        not _diagonal(comparison)
-        or _masked(comparison, lambda input, output: input > 0) is not None
-    ):
+    two_slopes = _masked(comparison, lambda input, output: input > 0) is not None
+    if slope_of_each(comparison) is None or two_slopes:
         return None
     args = list(comparison.case.args)
-    args[comparison.position] = comparison.case.outputs(*args)[0].detach()
+    args[comparison.position] = _outputs(comparison)[0].detach()
     moved = slopes_of(replace(comparison.case, args=tuple(args)), comparison.position)
     return moved.central if moved.smooth.all() else None
 
@@ -461,3 +374,19 @@ def _last_index_wins(comparison: Comparison) -> torch.Tensor | None:
     if not (columns[lost] > 1).all() or not comparison.backward[:, lost].any():
         return None
     return comparison.numerical.where(comparison.backward != 0, 0.0)
+
+
+# Kind of finding, key of its words, prediction.
+HYPOTHESES: tuple[tuple[str, str, Prediction], ...] = (
+    ("transposed", "transposed", _input_transposed),
+    ("wrong dimension", "wrong dimension", _output_transposed),
+    ("wrong value", "turned Jacobian", _turned_jacobian),
+    ("no mask", "no mask", _no_mask),
+    ("mask from the output", "mask from the output", _by_output),
+    ("wrong mask", "wrong mask", _inverted),
+    ("wrong value", "passes on", _passes_on),
+    ("wrong value", "reciprocal", _reciprocal),
+    ("wrong value", "at the output", _at_output),
+    ("repeated index", "repeated index", _last_index_wins),
+    ("no conj", "no conj", _conjugate),
+)

@@ -20,19 +20,20 @@ from __future__ import annotations
 import traceback
 import warnings
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from lab.checking import probes
-from lab.checking.causes import wrong_gradient
+from lab.checking.causes import slope_of_each, wrong_gradient
 from lab.checking.contract import cannot_run, decorators, examine
 from lab.checking.guesses import guessed_samples
 from lab.checking.numbers import Comparison, compare
 from lab.checking.samples import Case, declared_inputs, is_function_class
 from lab.checking.slips import explain_crash
 from lab.checking.users_code import Crash
-from lab.checking.verdict import Finding, Verdict
+from lab.checking.verdict import Finding, Verdict, finding
 from lab.errors import UserError, one_line, users_lines
 
 # A Function with such a finding never ran as its author means it.
@@ -92,14 +93,27 @@ def check_function(
         warnings.simplefilter("ignore")  # the findings say it better
         torch.manual_seed(seed)
         try:
-            _Check(verdict, target, device, eps, atol).run(sample_inputs, compiled)
+            guessed = sample_inputs is None and not hasattr(target, "sample_inputs")
+            samples, notes = _samples(target, sample_inputs, device)
+            verdict.notes = notes + (decorators(target) if is_function_class(target) else [])
+            cases = [Case(target, args, eps, atol) for args in samples]
+            _Check(verdict, target, device).run(cases, guessed, compiled)
         except Crash as crash:
-            finding = explain_crash(target, crash)
-            did_not_run = finding.kind in NOT_RUN
-            verdict.verdict = "cannot run" if did_not_run else "wrong"
-            verdict.findings.append(finding)
+            verdict.findings.append(explain_crash(target, crash))
+            verdict.verdict = "cannot run" if verdict.kinds[-1] in NOT_RUN else "wrong"
             verdict.users_lines = users_lines(crash.error)
     return verdict
+
+
+def _samples(target: Any, given: Any, device: str) -> tuple[list[tuple], list[str]]:
+    """The arguments to check it on, and notes: those given, declared, or guessed."""
+    if given is not None:
+        return declared_inputs(
+            given if callable(given) else lambda: given, "sample_inputs", device
+        ), []
+    if hasattr(target, "sample_inputs"):
+        return declared_inputs(target.sample_inputs, "sample_inputs()", device), []
+    return guessed_samples(target, device)
 
 
 def attempt(check: Callable[..., Verdict], target: Any, **how: Any) -> Verdict:
@@ -135,81 +149,58 @@ def attempt(check: Callable[..., Verdict], target: Any, **how: Any) -> Verdict:
 
 
 class _Check:
-    """The questions in their order, and what follows from the answers for the next ones."""
+    """The questions in their order; what one finds decides whether the next is asked."""
 
-    def __init__(self, verdict: Verdict, target: Any, device: str, eps: float, atol: float):
+    def __init__(self, verdict: Verdict, target: Any, device: str):
         self.verdict, self.target, self.device = verdict, target, device
-        self.eps, self.atol = eps, atol
+        self.surrogate = getattr(target, "surrogate", None)
 
-    def run(self, sample_inputs: Any, compiled: bool) -> None:
-        cases = self.cases(sample_inputs)
-        if self.verdict.kinds:
-            kind = self.verdict.kinds[0]
-            self.verdict.verdict = "cannot run" if kind in NOT_RUN else "wrong"
-            return
+    def run(self, given: list[Case], guessed: bool, compiled: bool) -> None:
+        """Check the target on cases, which are guesses or its author's."""
+        cases = self.examined(given, guessed)
         fine = (
-            self.ask(probes.is_repeatable, cases)
+            not self.verdict.findings
+            and self.ask(probes.is_repeatable, cases)
             and self.ask(probes.is_linear, cases)
-            and (getattr(self.target, "surrogate", None) is True or self.values(cases))
+            and (self.surrogate is True or self.values(cases))
         )
         if fine:
-            self.beyond(cases, declared=self.declares_samples or sample_inputs is not None)
-        if compiled and fine:
-            self.note(probes.under_compile(cases[0]))
+            self.beyond(cases)
+            if guessed and not self.verdict.findings and self.surrogate is not True:
+                self.note(probes.on_complex_inputs(cases[0]))
+            self.note(probes.under_compile(cases[0]) if compiled else [])
         if self.verdict.findings:
-            self.verdict.verdict = "wrong"
+            self.verdict.verdict = "cannot run" if self.verdict.kinds[0] in NOT_RUN else "wrong"
         elif self.verdict.declared == "surrogate":
             self.verdict.verdict = "surrogate"
             self.verdict.largest_error, note = probes.distance_of_surrogate(cases)
             self.note([note])
 
-    @property
-    def declares_samples(self) -> bool:
-        return hasattr(self.target, "sample_inputs")
-
     def note(self, notes: Iterable[str]) -> None:
         self.verdict.notes += [note for note in notes if note not in self.verdict.notes]
 
-    def cases(self, given: Any) -> list[Case]:
-        """The cases to check, after one look at each; findings of the first faulty one."""
-        if given is not None:
-            method = given if callable(given) else lambda: given
-            samples = declared_inputs(method, "sample_inputs", self.device)
-        elif self.declares_samples:
-            samples = declared_inputs(self.target.sample_inputs, "sample_inputs()", self.device)
-        else:
-            guess = guessed_samples(self.target, self.device)
-            samples, given = guess.samples, None
-            self.note(guess.notes)
-        guessed = given is None and not self.declares_samples
-        if is_function_class(self.target):
-            self.note(decorators(self.target))
+    def examined(self, given: list[Case], guessed: bool) -> list[Case]:
+        """The cases to check, after one look at each; the first faulty one ends it."""
         cases: list[Case] = []
-        left_out: set[str] = set()
-        for args in samples:
-            case = Case(self.target, args, self.eps, self.atol)
+        for case in given:
             listed = getattr(self.target, "no_gradient", ())
             passive = tuple(i for i, name in enumerate(case.names) if name in listed)
-            case = Case(self.target, args, self.eps, self.atol, passive=passive)
-            self.verdict.inputs.append(case.describe())
             try:
-                case, findings, notes = examine(case)
+                case, findings, notes = examine(replace(case, passive=passive))
             except Crash:
-                if not (guessed and cases):
-                    raise
-                self.verdict.inputs.pop()
-                continue  # forward takes this guess, and backward was never meant to
+                if guessed and cases:
+                    continue  # forward takes this guess, and backward was never meant to
+                self.verdict.inputs.append(case.describe())
+                raise
+            self.verdict.inputs += [case.describe()] * (case.describe() not in self.verdict.inputs)
+            self.verdict.findings = findings
             self.note(notes)
-            left_out |= {case.names[i] for i in case.passive}
-            self.verdict.findings += [f for f in findings if f.kind not in self.verdict.kinds]
-            if self.verdict.findings:
-                return cases
             cases.append(case)
-        if left_out or any(
-            "no gradient" in n or "get a gradient" in n or "as a number" in n
-            for n in self.verdict.notes
-        ):
-            self.verdict.exact_for = [cases[0].names[i] for i in cases[0].floats]
+            modules = [arg for arg in case.args if isinstance(arg, torch.nn.Module)]
+            if case.passive or any(list(module.parameters()) for module in modules):
+                self.verdict.exact_for = [case.names[i] for i in case.floats]
+            if findings:
+                break
         return cases
 
     def ask(self, question: Callable[[Case], list[Finding]], cases: list[Case]) -> bool:
@@ -217,17 +208,15 @@ class _Check:
         for case in cases:
             try:
                 findings = question(case)
-            except Crash as crash:
-                findings = [explain_crash(self.target, crash)]
-                self.verdict.users_lines = users_lines(crash.error)
             except Exception as error:
-                lines = users_lines(error)
-                if not lines and not isinstance(error, RuntimeError):
+                crash = error if isinstance(error, Crash) else Crash(error, "in a check", "crash")
+                self.verdict.users_lines = users_lines(crash.error)
+                ours = not self.verdict.users_lines and not isinstance(error, RuntimeError | Crash)
+                if ours:  # a fault in the check itself
                     raise
-                findings = [Finding("crash", Crash(error, "when it is checked", "crash").told)]
-                self.verdict.users_lines = lines
+                findings = [explain_crash(self.target, crash)]
             if findings:
-                self.verdict.findings += findings
+                self.verdict.findings += [f for f in findings if f.kind not in self.verdict.kinds]
                 return False
         return True
 
@@ -243,58 +232,44 @@ class _Check:
             return False
         every = [comparison for sample in samples for comparison in sample.values()]
         self.verdict.largest_error = max((c.largest_error for c in every), default=0.0)
-        for comparison in every:
-            self.verdict.kinks += probes.kinks_among(comparison)
-        if self.verdict.kinks:
-            self.verdict.verdict = "kink"
-        before = len(self.verdict.findings)
-        for i in sorted({i for sample in samples for i in sample}):
-            mine = [sample[i] for sample in samples if i in sample]
-            if any(c.wrong.any() or c.not_finite.any() for c in mine):
-                self.verdict.findings.append(wrong_gradient(i, samples))
-        for comparison in every:
-            if len(self.verdict.findings) == before:
-                self.verdict.findings += probes.outside_slopes(comparison)
-        if len(self.verdict.findings) == before and not any(c.numerical.any() for c in every):
-            self.constant(cases)
-        self.elementwise = all(
-            len(sample) == 1 and _is_diagonal(next(iter(sample.values()))) for sample in samples
+        self.verdict.kinks = [kink for c in every for kink in probes.kinks_among(c)]
+        self.verdict.verdict = "kink" if self.verdict.kinks else "exact"
+        faulty = {c.position for c in every if c.wrong.any() or c.not_finite.any()}
+        self.verdict.findings = [wrong_gradient(i, samples) for i in sorted(faulty)]
+        if not faulty:
+            self.verdict.findings = [f for c in every for f in probes.outside_slopes(c)][:1]
+            flat = not any(c.numerical.any() for c in every)
+            if flat and all(map(probes.is_constant, cases)):
+                self.verdict.findings = [finding("constant forward")]
+        self.elementwise = all(len(sample) == 1 for sample in samples) and all(
+            slope_of_each(comparison) is not None for comparison in every
         )
-        return len(self.verdict.findings) == before
+        return not self.verdict.findings
 
-    def constant(self, cases: list[Case]) -> None:
-        """A forward that never changes has nothing to be checked."""
-        if all(probes.is_constant(case) for case in cases):
-            text = (
-                "forward is constant on these inputs, so nothing was checked. Declare "
-                "sample_inputs() where its output depends on them."
-            )
-            self.verdict.findings.append(Finding("constant forward", text))
-
-    def beyond(self, cases: list[Case], declared: bool) -> None:
-        """What is asked of a backward whose values are right on the samples."""
-        true_surrogate = getattr(self.target, "surrogate", None) is True
+    def beyond(self, cases: list[Case]) -> None:
+        """What is asked of a backward that is right on the samples; each on its own."""
         self.ask(probes.needs_every_input, cases)
         self.ask(probes.takes_any_layout, cases)
         self.ask(probes.lets_go_of_memory, cases[:1])
         self.ask(probes.forward_mode, cases[:1])
-        if not true_surrogate:
+        if self.surrogate is not True:
             self.ask(lambda case: probes.far_from_zero(case, self.elementwise), cases[:3])
             self.ask(self.special_points, cases[:1])
-            if not self.verdict.findings and self.verdict.verdict != "kink":
+            if not self.verdict.findings:
                 self.ask(self.second_derivative, cases)
         self.ask(self.torch_func, cases[:1])
-        self.note(probes.frees_its_buffers(cases[0]))
-        self.note(probes.takes_batched_grads(cases[0]))
-        guessed = not declared and not self.verdict.findings and not true_surrogate
-        if guessed:
-            self.note(probes.on_complex_inputs(cases[0]))
+        for remark in (
+            probes.frees_its_buffers,
+            probes.backward_in_float32,
+            probes.takes_batched_grads,
+        ):
+            self.note(remark(cases[0]))
 
     def special_points(self, case: Case) -> list[Finding]:
         points = []
         if hasattr(self.target, "kink_inputs"):
             points = declared_inputs(self.target.kink_inputs, "kink_inputs()", self.device)
-        elif getattr(self.target, "surrogate", None) is not None:
+        elif self.surrogate is not None:
             return []
         findings, kinks = probes.at_special_points(case, points, bool(points))
         self.verdict.kinks += [kink for kink in kinks if kink not in self.verdict.kinks]
@@ -309,10 +284,3 @@ class _Check:
     def torch_func(self, case: Case) -> list[Finding]:
         self.verdict.vmap, self.verdict.vmap_reason, findings = probes.under_torch_func(case)
         return findings
-
-
-def _is_diagonal(comparison: Comparison) -> bool:
-    numerical, arg = comparison.numerical, comparison.case.args[comparison.position]
-    if numerical.shape[0] != numerical.shape[1] or numerical.shape[1] != arg.numel():
-        return False
-    return not (numerical - torch.diag(numerical.diagonal())).abs().gt(1e-6).any()

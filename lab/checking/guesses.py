@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import torch
 
-from lab.checking.contract import examine
-from lab.checking.samples import Case, can_need_grad, in_float64, is_function_class, parameters_of
+from lab.checking.contract import examine, in_float32
+from lab.checking.numbers import equal_with_nan
+from lab.checking.samples import (
+    Case,
+    can_need_grad,
+    declared_inputs,
+    in_float64,
+    parameters_of,
+)
 from lab.checking.users_code import Crash, users_code
+from lab.checking.verdict import say
 from lab.errors import UserError
 
 # Shapes of the first, second and third tensor. Rows are long enough that a permutation is not its
@@ -28,6 +36,7 @@ SHAPES = (
     ((5, 7), (7, 6), (6,)),  # a matrix product
     ROWS_AND_VECTOR,
     ((5, 7), (5, 1), (5, 1)),
+    ((5, 7), (), ()),
     ((7,), (7,), (7,)),
     *SQUARE,
     ((2, 3, 5), (2, 5, 4), (2, 3, 4)),  # a batched matrix product
@@ -68,44 +77,50 @@ BY_NAME = {
 BY_ANNOTATION = {"float": NUMBER, "int": INTEGER, "bool": BOOL}
 NUMBERS = (0.3, 1.4, 0.8, 2.1)  # different ones for different arguments
 INTEGERS = {"dim": -1, "axis": -1, "padding": 1, "stride": 1, "groups": 1, "bits": 4}
+EXAMPLES = {
+    TENSOR: "torch.randn(5, 7)",
+    NUMBER: "0.3",
+    INTEGER: "2",
+    INDEX: "torch.tensor([3, 0, 3, 1])",
+    CLASSES: "torch.tensor([3, 0, 3, 1, 2])",
+    MASK: "torch.tensor([1.0, 0.0, 1.0])",
+    BOOL: "True",
+    FUNCTION: "torch.sin",
+}
 
 
-@dataclass
-class Guess:
-    """The samples that were found, and what is to be said of them."""
-
-    samples: list[tuple] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    only_for: list[str] = field(default_factory=list)
+def samples_of(target: Any, device: str) -> list[tuple]:
+    """Arguments to try a Function on: those that it declares, or guesses."""
+    if hasattr(target, "sample_inputs"):
+        return declared_inputs(target.sample_inputs, "sample_inputs()", device)
+    return guessed_samples(target, device)[0]
 
 
-def guessed_samples(target: Any, device: str) -> Guess:
-    """Arguments that forward answers with finite numbers that depend on them.
+def guessed_samples(target: Any, device: str) -> tuple[list[tuple], list[str]]:
+    """Arguments that forward answers with finite numbers that depend on them; and notes.
 
     Raises:
         Crash: forward takes nothing of what was tried; with what it said to each kind.
     """
     parameters = [p for p in parameters_of(target) if p.kind is not p.VAR_KEYWORD]
     if not parameters:
-        message = "forward takes no input: write forward(ctx, input), or add setup_context"
-        raise Crash(UserError(message), "on random inputs", "crash")
-    search = _Search(target, device)
-    required = [p for p in parameters if p.default is p.empty]
-    optional = [p for p in parameters if p.default is None]
-    guess = Guess()
+        raise Crash(UserError(say("takes no input")), "on random inputs", "crash")
+    guesses = _Guesses(target, device)
+    required = [p for p in parameters if p.default is p.empty] or parameters[:1]
+    optional = [p for p in parameters if p.default is None and p not in required]
+    samples: list[tuple] = []
+    notes: list[str] = []
     for chosen in ([*required, *optional], required) if optional else (required,):
-        if found := search.first(chosen or parameters[:1]):
-            guess.samples += _variants(search, chosen or parameters[:1], *found, guess)
-    if not guess.samples:
-        if len({crash.told for crash in search.crashes}) == 1 and not search.answered:
-            raise search.crashes[0]  # it fails on everything, for one and the same reason
-        raise Crash(UserError(search.report(parameters)), "on random inputs", "no inputs found")
-    guess.samples += _other_defaults(search, parameters, guess.samples[0])
+        if found := guesses.first(chosen):
+            plan, more = guesses.number_for_none(found)
+            samples += guesses.variants(plan)
+            notes += more
+    if not samples:
+        raise guesses.failure(parameters)
+    others = [*guesses.other_defaults(parameters[len(required) :], samples[0])]
     if _speaks_of_complex(target):
-        guess.samples += [
-            args for args in map(_in_complex, guess.samples[:1]) if not search.problem_with(args)
-        ]
-    return guess
+        others.append(_in_complex(samples[0]))
+    return samples + [args for args in others if not guesses.problem_with(args)], notes
 
 
 def _speaks_of_complex(target: Any) -> bool:
@@ -124,125 +139,142 @@ def _in_complex(args: tuple) -> tuple:
     )
 
 
-class _Search:
+class Plan(NamedTuple):
+    """What kind of argument each parameter gets, and of which values and shapes the tensors are."""
+
+    parameters: list[inspect.Parameter]
+    kinds: tuple[str, ...]
+    domain: Callable
+    shapes: tuple
+
+
+class _Guesses:
     """Tries arguments on forward, and remembers what it said."""
 
     def __init__(self, target: Any, device: str):
         self.target, self.device = target, device
         self.said: dict[str, str] = {}
         self.crashes: list[Crash] = []
-        self.answered = False
-        self.tries = 0
+        self.tries, self.answered = 0, False
 
-    def first(
-        self, chosen: list[inspect.Parameter], fixed: dict[str, str] | None = None
-    ) -> tuple[tuple[str, ...], Callable, tuple] | None:
+    def first(self, chosen: list[inspect.Parameter], fixed: Sequence[str] = ()) -> Plan | None:
         """The first kinds, domain and shapes that forward takes; prefers what backward fits."""
-        fallbacks: dict[int, tuple] = {}
-        for kinds in _orders(chosen, fixed or {}):
+        fallbacks: dict[int, Plan] = {}
+        for kinds in [tuple(fixed)] if fixed else _orders(chosen):
             for domain, shapes in (*itertools.product(DOMAINS, SHAPES), (torch.randn, SCALARS)):
-                if self.tries >= MOST_TRIES:
-                    break
-                if fallbacks and shapes in (*SQUARE, SCALARS):
-                    continue  # they hide a wrong shape
-                args = self.taken(chosen, kinds, domain, shapes)
-                if args is None:
+                hides_a_wrong_shape = shapes in (*SQUARE, SCALARS)
+                if self.tries >= MOST_TRIES or (fallbacks and hides_a_wrong_shape):
                     continue
-                found = kinds, domain, shapes
-                if not (misfit := _misfit(self.target, args)):
-                    return found
-                fallbacks.setdefault(misfit, found)
+                plan = Plan(chosen, kinds, domain, shapes)
+                args = self.taken(plan)
+                if args is not None:
+                    misfit = self.misfit(args)
+                    fallbacks.setdefault(misfit, plan)
+                    if misfit == 0:
+                        return fallbacks[0]
             if min(fallbacks, default=2) < 2:
                 break
         return fallbacks[min(fallbacks)] if fallbacks else None
 
-    def taken(
-        self,
-        chosen: list[inspect.Parameter],
-        kinds: tuple[str, ...],
-        domain: Callable,
-        shapes: tuple,
-    ) -> tuple | None:
+    def taken(self, plan: Plan) -> tuple | None:
         """The arguments if forward answers them with finite numbers; else None."""
         self.tries += 1
         try:
-            args = in_float64(_fill(chosen, kinds, domain, shapes), self.device)
+            args = in_float64(_fill(plan), self.device)
         except (RuntimeError, IndexError):  # no such matrix of this shape
             return None
-        words = ", ".join(f"{p.name} {kind}" for p, kind in zip(chosen, kinds, strict=True))
-        problem = self.problem_with(args)
-        if problem:
-            self.said.setdefault(words, problem)
-        return None if problem else args
+        if not (problem := self.problem_with(args)):
+            return args
+        words = ", ".join(
+            f"{p.name} {kind}" for p, kind in zip(plan.parameters, plan.kinds, strict=True)
+        )
+        self.said.setdefault(words, problem)
+        return None
 
     def problem_with(self, args: tuple) -> str:
         case = Case(self.target, args)
+        moved = [arg * 1.1 + 0.37 if can_need_grad(arg) else arg for arg in args]
         try:
             with users_code("on random inputs"):
-                outputs = case.outputs(*case.leaves())
-                moved = [arg * 1.1 + 0.37 if can_need_grad(arg) else arg for arg in args]
-                others = case.outputs(*moved)
+                outputs, others = case.outputs(*case.leaves()), case.outputs(*moved)
         except Crash as crash:
             if isinstance(crash.error, NotImplementedError) and not str(crash.error):
                 raise
             self.crashes.append(crash)
-            if "float32" in str(crash.error) or "Double" in str(crash.error):
-                single = [arg.float() if can_need_grad(arg) else arg for arg in args]
-                try:
-                    return "" if Case(self.target, tuple(single)).outputs(*single) else "no tensor"
-                except Exception:  # neither precision will do
-                    return crash.told
+            with contextlib.suppress(Exception):  # it may take float32 alone
+                if case.outputs(*in_float32(args)):
+                    return ""
             return crash.told
         self.answered = True
         if not outputs:
             return "forward returns no floating-point tensor"
         if not all(output.isfinite().all() for output in outputs):
             return "forward gives inf or nan"
-        if all(
-            a.shape == b.shape and torch.equal(a, b) for a, b in zip(outputs, others, strict=True)
-        ):
-            return "forward is constant: it gives the same for other inputs"
-        return ""
+        same = all(map(equal_with_nan, outputs, others))
+        return "forward is constant: it gives the same for other inputs" if same else ""
 
-    def report(self, parameters: list[inspect.Parameter]) -> str:
+    def misfit(self, args: tuple) -> int:
+        """How badly backward fits arguments that forward takes: 1 for a shape, 2 if it fails.
+
+        Forward may take shapes that were never meant, so those that fit are preferred.
+        """
+        try:
+            kinds = {finding.kind for finding in examine(Case(self.target, args))[1]}
+        except (Crash, RuntimeError, IndexError):
+            return 2
+        wrong_shape = bool({"shape", "transposed"} & kinds)
+        return 2 if "gradient for a number" in kinds else int(wrong_shape)
+
+    def number_for_none(self, plan: Plan) -> tuple[Plan, list[str]]:
+        """A number for each tensor that gets None from backward, if forward takes one."""
+        notes: list[str] = []
+        for position, parameter in enumerate(plan.parameters):
+            args = self.taken(plan)
+            numbers = (*plan.kinds[:position], NUMBER, *plan.kinds[position + 1 :])
+            if args is None or plan.kinds[position] != TENSOR or TENSOR not in numbers:
+                continue
+            with contextlib.suppress(Crash, RuntimeError, IndexError):
+                texts = [f.text for f in examine(Case(self.target, args))[1]]
+                none = any(f"None for {parameter.name}, on which" in text for text in texts)
+                if none and (found := self.first(plan.parameters, numbers)):
+                    plan = found
+                    notes.append(say("tried as a number", name=parameter.name))
+        return plan, notes
+
+    def variants(self, plan: Plan) -> list[tuple]:
+        """Two draws, other shapes that forward takes, and a batch of one."""
+        shapes = plan.shapes
+        tried: list[tuple] = [shapes, shapes]
+        if sum(kind == TENSOR for kind in plan.kinds) > 1:
+            tried += [other for other in SHAPES[:6] if other != shapes]
+        if shapes[0]:
+            tried.append(tuple(tuple(1 if n == shapes[0][0] else n for n in s) for s in shapes))
+        taken = [self.taken(plan._replace(shapes=some)) for some in tried]
+        fits = [(args, self.misfit(args)) for args in taken if args is not None]
+        best = min(misfit for _, misfit in fits)
+        return [args for args, misfit in fits if misfit == best][:5]
+
+    def other_defaults(self, keywords: list[inspect.Parameter], sample: tuple) -> Iterator[tuple]:
+        """For each keyword parameter a sample with another value than its default."""
+        args = list(sample)
+        for parameter in keywords:
+            default = parameter.default
+            if isinstance(default, bool):
+                yield (*args, not default)
+            elif isinstance(default, int | float):
+                yield (*args, default + 1 if isinstance(default, int) else 0.6 * default + 0.1)
+            args.append(default)
+
+    def failure(self, parameters: list[inspect.Parameter]) -> Crash:
         """What was tried, what forward said, and samples to complete."""
-        lines = ["No inputs were found that forward takes. It was given"]
-        lines += [f"{words}: {problem}" for words, problem in list(self.said.items())[:4]]
-        more = len(self.said) - 4
-        lines += [f"and {more} more kinds"] if more > 0 else []
-        ready = ", ".join(_EXAMPLES[_kinds_of(p)[0]] for p in parameters)
-        lines.append("Say what it takes, by adding this to the class, with inputs that fit:")
-        lines.append("    @staticmethod")
-        lines.append("    def sample_inputs():")
+        if len({crash.told for crash in self.crashes}) == 1 and not self.answered:
+            return self.crashes[0]  # it fails on everything, for one and the same reason
+        tried = [f"{words}: {problem}" for words, problem in list(self.said.items())[:4]]
+        tried += [f"and {len(self.said) - 4} more kinds"] if len(self.said) > 4 else []
+        ready = ", ".join(EXAMPLES[_kinds_of(p)[0]] for p in parameters)
         names = ", ".join(p.name for p in parameters)
-        lines.append(f"        return [({ready},)]  # {names}")
-        return "\n".join(lines)
-
-
-_EXAMPLES = {
-    TENSOR: "torch.randn(5, 7)",
-    NUMBER: "0.3",
-    INTEGER: "2",
-    INDEX: "torch.tensor([3, 0, 3, 1])",
-    CLASSES: "torch.tensor([3, 0, 3, 1, 2])",
-    MASK: "torch.tensor([1.0, 0.0, 1.0])",
-    BOOL: "True",
-    FUNCTION: "torch.sin",
-}
-
-
-def _misfit(target: Any, args: tuple) -> int:
-    """How badly backward fits arguments that forward takes: 0, 1 for a wrong shape, 2 if it fails.
-
-    Forward may take shapes that were never meant, so those that fit are preferred.
-    """
-    try:
-        kinds = {finding.kind for finding in examine(Case(target, args))[1]}
-    except (Crash, RuntimeError, IndexError):
-        return 2
-    if "gradient for a number" in kinds:
-        return 2
-    return int(bool({"shape", "transposed"} & kinds))
+        text = say("no inputs found", tried="\n".join(tried), ready=ready, names=names)
+        return Crash(UserError(text), "on random inputs", "no inputs found")
 
 
 def _kinds_of(parameter: inspect.Parameter) -> list[str]:
@@ -250,150 +282,54 @@ def _kinds_of(parameter: inspect.Parameter) -> list[str]:
     annotation = getattr(parameter.annotation, "__name__", str(parameter.annotation))
     if annotation in BY_ANNOTATION:
         return [BY_ANNOTATION[annotation]]
-    named = [kind for kind, names in BY_NAME.items() if parameter.name in names.split()]
-    if "Tensor" in annotation:
-        named = [kind for kind in named if kind in (INDEX, CLASSES, MASK)]
-        return [*named, *(kind for kind in (TENSOR, INDEX) if kind not in named)]
     if parameter.kind is parameter.VAR_POSITIONAL:
         return [TENSOR]
-    every = [TENSOR, INDEX, NUMBER, INTEGER, CLASSES, MASK, BOOL]
-    if named and named[0] in (NUMBER, INTEGER):
-        every = [named[0], TENSOR, NUMBER, INTEGER]
-    return [*named, *(kind for kind in every if kind not in named)]
+    named = [kind for kind, names in BY_NAME.items() if parameter.name in names.split()]
+    others = [TENSOR, INDEX, NUMBER, INTEGER, CLASSES, MASK, BOOL]
+    if "Tensor" in annotation:
+        named, others = [k for k in named if k in (INDEX, CLASSES, MASK)], [TENSOR, INDEX]
+    elif named and named[0] in (NUMBER, INTEGER):
+        others = [TENSOR, NUMBER, INTEGER]
+    return list(dict.fromkeys([*named, *others]))
 
 
-def _orders(chosen: list[inspect.Parameter], fixed: dict[str, str]) -> Iterator[tuple[str, ...]]:
+def _orders(chosen: list[inspect.Parameter]) -> Iterator[tuple[str, ...]]:
     """Combinations of kinds, those with the fewest unlikely kinds first; one needs a gradient."""
-    options = [[fixed[p.name]] if p.name in fixed else _kinds_of(p) for p in chosen]
-    indices = itertools.product(*(range(min(len(kinds), 5)) for kinds in options))
+    options = [_kinds_of(p)[:5] for p in chosen]
+    indices = itertools.product(*(range(len(kinds)) for kinds in options))
     for places in sorted(indices, key=sum)[:60]:
         kinds = tuple(kinds[place] for kinds, place in zip(options, places, strict=True))
         if TENSOR in kinds or MASK in kinds:
             yield kinds
 
 
-def _fill(
-    chosen: list[inspect.Parameter], kinds: tuple[str, ...], domain: Callable, shapes: tuple
-) -> list:
-    """Arguments of these kinds, tensors in these shapes."""
-    args: list[Any] = []
+def _fill(plan: Plan) -> list:
+    """The arguments of a plan, drawn anew."""
+    shapes = plan.shapes
     following = itertools.chain(shapes, itertools.repeat(shapes[-1]))
     numbers = itertools.cycle(NUMBERS)
     first = shapes[0] or (1,)
-    for parameter, kind in zip(chosen, kinds, strict=True):
-        if kind == TENSOR:
-            for _ in range(2 if parameter.kind is parameter.VAR_POSITIONAL else 1):
-                shape = next(following)
-                args.append(domain(shape[-1:] if parameter.name == "bias" else shape))
-        elif kind == NUMBER:
-            args.append(next(numbers))
-        elif kind == INTEGER:
-            args.append(INTEGERS.get(parameter.name, 2))
-        elif kind == INDEX:  # with an index that repeats
-            args.append(torch.tensor([3, 0, 3, 1]) % first[0])
-        elif kind == CLASSES:
-            args.append(torch.tensor([3, 0, 3, 1, 2, 6, 4])[: first[0]] % first[-1])
-        elif kind == MASK:
-            args.append((torch.rand(next(following)) > 0.4).double())
-        else:
-            args.append(_product_of_sines if kind == FUNCTION else True)
+
+    def tensor(name: str) -> torch.Tensor:
+        shape = next(following)
+        return plan.domain(shape[-1:] if name == "bias" else shape)
+
+    make: dict[str, Callable[[str], Any]] = {
+        TENSOR: tensor,
+        NUMBER: lambda name: next(numbers),
+        INTEGER: lambda name: INTEGERS.get(name, 2),
+        INDEX: lambda name: torch.tensor([3, 0, 3, 1]) % first[0],  # with an index that repeats
+        CLASSES: lambda name: torch.tensor([3, 0, 3, 1, 2, 6, 4])[: first[0]] % first[-1],
+        MASK: lambda name: (torch.rand(next(following)) > 0.4).double(),
+        BOOL: lambda name: True,
+        FUNCTION: lambda name: _product_of_sines,
+    }
+    args = []
+    for parameter, kind in zip(plan.parameters, plan.kinds, strict=True):
+        count = 2 if parameter.kind is parameter.VAR_POSITIONAL else 1
+        args += [make[kind](parameter.name) for _ in range(count)]
     return args
 
 
 def _product_of_sines(*tensors: torch.Tensor) -> torch.Tensor:
     return functools.reduce(torch.mul, map(torch.sin, tensors))
-
-
-def _variants(
-    search: _Search,
-    chosen: list[inspect.Parameter],
-    kinds: tuple[str, ...],
-    domain: Callable,
-    shapes: tuple,
-    guess: Guess,
-) -> list[tuple]:
-    """Two draws, other shapes that forward takes, and a batch of one."""
-    kinds, shapes = _numbers_for_none(search, chosen, kinds, domain, shapes, guess)
-    tensors = sum(kind == TENSOR for kind in kinds)
-    tensors += any(p.kind is p.VAR_POSITIONAL for p in chosen)
-    others: list[tuple] = [shapes]
-    if tensors > 1:
-        others += [s for s in SHAPES[:6] if s != shapes]
-    one = tuple(
-        tuple(1 if n == shapes[0][0] else n for n in shape) for shape in shapes if shapes[0]
-    )
-    others += [one] if one else []
-    found: list[tuple] = []
-    for tried in [shapes, *others]:
-        args = search.taken(chosen, kinds, domain, tried)
-        if args is not None:
-            found.append(args)
-    misfits = [_misfit(search.target, args) for args in found]
-    return [args for args, misfit in zip(found, misfits, strict=True) if misfit == min(misfits)][:5]
-
-
-def _numbers_for_none(
-    search: _Search,
-    chosen: list[inspect.Parameter],
-    kinds: tuple[str, ...],
-    domain: Callable,
-    shapes: tuple,
-    guess: Guess,
-) -> tuple[tuple[str, ...], tuple]:
-    """A number in place of a tensor for which backward returns None, if forward takes one."""
-    args = search.taken(chosen, kinds, domain, shapes)
-    if args is None or not is_function_class(search.target):
-        return kinds, shapes
-    try:
-        findings = examine(Case(search.target, args))[1]
-    except (Crash, RuntimeError, IndexError):
-        return kinds, shapes
-    for parameter, kind in zip(chosen, kinds, strict=True):
-        none = any(
-            f.kind == "no gradient" and f"None for {parameter.name}," in f.text for f in findings
-        )
-        if (
-            not none
-            or kind != TENSOR
-            or TENSOR not in [k for p, k in zip(chosen, kinds, strict=True) if p != parameter]
-        ):
-            continue
-        position = chosen.index(parameter)
-        numbers = (*kinds[:position], NUMBER, *kinds[position + 1 :])
-        found = search.first(chosen, dict(zip([p.name for p in chosen], numbers, strict=True)))
-        if found:
-            kinds, _, shapes = found
-            guess.notes.append(
-                f"{parameter.name} was tried as a number, since backward returns None for it."
-            )
-    return kinds, shapes
-
-
-def _other_defaults(
-    search: _Search, parameters: list[inspect.Parameter], sample: tuple
-) -> list[tuple]:
-    """For each keyword parameter the first sample with another value than its default."""
-    found = []
-    positional = [p for p in parameters if p.default is p.empty]
-    if len(sample) != len(positional):
-        return []
-    args = list(sample)
-    for parameter in parameters[len(positional) :]:
-        other = _another(parameter.default)
-        if other is None:
-            args.append(parameter.default)
-            continue
-        tried = (*args, other)
-        if not search.problem_with(tried):
-            found.append(tried)
-        args.append(parameter.default)
-    return found
-
-
-def _another(default: Any) -> Any:
-    """Another value of the same kind; None if there is none to guess."""
-    if isinstance(default, bool):
-        return not default
-    if isinstance(default, int):
-        return default + 1
-    return 0.6 * default + 0.1 if isinstance(default, float) else None

@@ -19,7 +19,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from lab.checking import numbers
-from lab.checking.samples import Case, flipped, samples_of
+from lab.checking.guesses import samples_of
+from lab.checking.samples import Case, flipped
 from lab.checking.users_code import users_code
 from lab.errors import UserError
 from lab.files import write_whole
@@ -73,18 +74,10 @@ def save_plot(target: Any, file: Path, device: str, seed: int, eps: float, atol:
 
 def _jacobians(case: Case) -> list[Jacobians]:
     """For each floating-point argument, a row an output element and a column an input element."""
-    with users_code("in backward"):
-        analytic = numbers.analytic_jacobians(case.outputs, case.leaves(), case.floats)
-        sides = [
-            numbers.numerical_jacobians(numbers.differentiated(case), case, i) for i in case.floats
-        ]
-    numeric = [(left + right) / 2 for left, right in sides]
-    pairs = [(analytic[i].cpu(), numeric[n].cpu()) for n, i in enumerate(case.floats)]
-    return [(a.numpy(), n.numpy(), _wrong(a, n, case)) for a, n in pairs]
-
-
-def _wrong(analytic: torch.Tensor, numeric: torch.Tensor, case: Case) -> np.ndarray:
-    return numbers.exceeds_tolerance(analytic, numeric, case.atol).numpy()
+    return [
+        (c.backward.cpu().numpy(), c.numerical.cpu().numpy(), c.wrong.cpu().numpy())
+        for c in numbers.compare(case).values()
+    ]
 
 
 # ---- Curves -------------------------------------------------------------------------------------
@@ -123,7 +116,7 @@ def _kinks(y: np.ndarray) -> np.ndarray:
 
 def _draw_curves(figure: Figure, case: Case, _: list[Jacobians]) -> None:
     """Forward above; below it backward over the numerical gradient, with what is wrong shaded."""
-    sample, truth = case.args[case.floats[0]], numbers.differentiated(case)
+    sample, truth = case.args[case.floats[0]], case.truth
     low, high = min(-3.0, sample.min().item()), max(3.0, sample.max().item())
     x = np.arange(np.floor(low / STEP), np.ceil(high / STEP) + 1) * STEP
     with users_code(f"somewhere between {low:g} and {high:g}"):
@@ -132,7 +125,7 @@ def _draw_curves(figure: Figure, case: Case, _: list[Jacobians]) -> None:
     numeric = (behind - before) / (2 * case.eps)
     at_kink = _kinks(there)
     smooth = np.isfinite(numeric) & ~(at_kink | np.roll(at_kink, 1) | np.roll(at_kink, -1))
-    wrong = smooth & _wrong(torch.from_numpy(backward), torch.from_numpy(numeric), case)
+    wrong = smooth & ~(abs(backward - numeric) <= case.atol + case.rtol * abs(numeric))
     numeric[at_kink] = np.nan  # the mean of two slopes is no gradient
 
     figure.set_size_inches(8, 7)

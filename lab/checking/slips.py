@@ -9,97 +9,67 @@ from types import FrameType
 from typing import Any
 
 from lab.checking.users_code import Crash
-from lab.checking.verdict import Finding
+from lab.checking.verdict import Finding, finding, say
 from lab.errors import UserError
 
 
 def explain_crash(target: Any, crash: Crash) -> Finding:
     """What the error means, where it is a usual slip; else the error itself."""
+    message = str(crash.error).strip()
     if isinstance(crash.error, UserError):
-        kind = "declaration" if crash.kind == "crash" else crash.kind
-        return Finding(kind, str(crash.error).strip())
-    if isinstance(crash.error, NotImplementedError) and not str(crash.error).strip():
-        where = traceback.extract_tb(crash.error.__traceback__)[-1]
-        text = f"Line {where.lineno}, in {where.name}, still raises NotImplementedError."
-        return Finding("not written", text)
-    if str(crash.error).startswith("Legacy autograd function"):
-        text = (
-            "An instance of a Function is called, or a method has no @staticmethod; PyTorch says "
-            "the same to both. Write MyFunction.apply(x), never MyFunction()(x)."
-        )
-        return Finding("not static", text)
-    for slip in (_saved_tensors, _no_graph, _no_grad_output, _arguments, _other_dtype):
-        if sentence := slip(target, crash.error):
-            return Finding(crash.kind, f"{crash.told}. {sentence}".replace("..", "."), sentence)
-    return Finding(crash.kind, crash.told)
+        return Finding("declaration" if crash.kind == "crash" else crash.kind, message)
+    if isinstance(crash.error, NotImplementedError) and not message:
+        last = traceback.extract_tb(crash.error.__traceback__)[-1]
+        return finding("not written", line=last.lineno, method=last.name)
+    if message.startswith("Legacy autograd function"):
+        return finding("not static")
+    frame, line = _in_backward(target, crash.error)
+    words = ""
+    if frame is not None:
+        words = _saved_tensors(frame, line, message) or _in_words(target, message)
+    words = words or _arguments(crash.error) or _other_dtype(message)
+    return Finding(crash.kind, f"{crash.told.rstrip('.')}. {words}".strip(), words)
 
 
-def _saved_tensors(target: Any, error: BaseException) -> str:
-    frame, line = _in_backward(target, error)
-    if frame is None:
-        return ""
-    unpacked = re.match(r"not enough values to unpack \(expected (\d+), got (\d+)\)", str(error))
-    if unpacked and "saved_tensors" in line:
-        wanted, saved = unpacked.groups()
-        return f"forward saved {saved} tensors, and this line takes {wanted}: save each of them."
-    if str(error).startswith("too many values to unpack") and "saved_tensors" in line:
-        return "forward saved more tensors than this line takes."
+def _saved_tensors(frame: FrameType, line: str, message: str) -> str:
+    counts = re.match(r"not enough values to unpack \(expected (\d+), got (\d+)\)", message)
+    if counts and "saved_tensors" in line:
+        return say("too few saved", wanted=counts[1], saved=counts[2])
+    if message.startswith("too many values to unpack") and "saved_tensors" in line:
+        return say("too many saved")
     try:
         source = inspect.getsource(frame.f_code)
     except OSError:
         return ""
     for name in re.findall(r"^\s*(\w+)\s*=\s*ctx\.saved_tensors\s*(?:#.*|;.*)?$", source, re.M):
         if isinstance(frame.f_locals.get(name), tuple) and re.search(rf"\b{name}\b", line):
-            return (
-                f"ctx.saved_tensors is a tuple, also of one tensor. Write ({name},) = "
-                "ctx.saved_tensors, with the comma."
-            )
+            return say("no comma", name=name)
     return ""
 
 
-def _no_graph(target: Any, error: BaseException) -> str:
-    frame, _ = _in_backward(target, error)
-    if frame is None or "does not require grad and does not have a grad_fn" not in str(error):
-        return ""
-    return (
-        "Autograd records nothing inside backward. Compute what you differentiate there below "
-        "`with torch.enable_grad():`."
-    )
-
-
-def _no_grad_output(target: Any, error: BaseException) -> str:
-    frame, _ = _in_backward(target, error)
+def _in_words(target: Any, message: str) -> str:
+    if "does not require grad and does not have a grad_fn" in message:
+        return say("enable_grad")
     methods = [getattr(target, name, None) for name in ("forward", "setup_context")]
-    codes = [getattr(method, "__code__", None) for method in methods]
-    told = any(code and "set_materialize_grads" in code.co_names for code in codes)
-    if frame is None or not told or "None" not in str(error):
+    names = [getattr(getattr(method, "__code__", None), "co_names", ()) for method in methods]
+    if "None" in message and any("set_materialize_grads" in some for some in names):
+        return say("None as grad_output")
+    return ""
+
+
+def _arguments(error: BaseException) -> str:
+    counts = re.search(r"\(\) takes (\d+) positional arguments? but (\d+)", str(error))
+    called = traceback.extract_tb(error.__traceback__)
+    if not counts or called[-1].name != "apply":  # PyTorch calls backward from there
         return ""
-    return (
-        "After ctx.set_materialize_grads(False), backward gets None for an output that nobody "
-        "used. Test for None."
-    )
+    return say("arguments of backward", count=counts[2])
 
 
-def _arguments(target: Any, error: BaseException) -> str:
-    counted = re.search(r"\(\) takes (\d+) positional arguments? but (\d+)", str(error))
-    called = [step.name for step in traceback.extract_tb(error.__traceback__)]
-    if not counted or called[-1] != "apply":  # PyTorch calls backward from there
-        return ""
-    return (
-        "backward gets ctx and one grad_output for each output of forward: here that is "
-        f"{counted[2]} arguments, ctx being the first."
-    )
-
-
-def _other_dtype(target: Any, error: BaseException) -> str:
-    words = str(error)
-    two = re.search(r"[Ff]loat\b|float32", words) and re.search(r"[Dd]ouble|float64", words)
-    if not two and not re.search(r"dtype.*(equal|same|match).*dtype", words):
-        return ""
-    return (
-        "The check gives float64. Make new tensors in the dtype of the input: torch.zeros_like(x), "
-        "or dtype=x.dtype."
-    )
+def _other_dtype(message: str) -> str:
+    two = re.search(r"[Ff]loat\b|float32", message) and re.search(r"[Dd]ouble|float64", message)
+    if two or re.search(r"dtype.*(equal|same|match).*dtype", message):
+        return say("the check gives float64")
+    return ""
 
 
 def _in_backward(target: Any, error: BaseException) -> tuple[FrameType | None, str]:
@@ -108,8 +78,7 @@ def _in_backward(target: Any, error: BaseException) -> tuple[FrameType | None, s
     codes = [getattr(inspect.unwrap(method), "__code__", None) for method in methods if method]
     step, found = error.__traceback__, None
     while step is not None:
-        if step.tb_frame.f_code in codes:
-            found = step
+        found = step if step.tb_frame.f_code in codes else found
         step = step.tb_next
     if found is None:
         return None, ""

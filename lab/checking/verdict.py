@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import textwrap
+import tomllib
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 JUMP = 1e5  # a one-sided slope as steep as that, at a point without a derivative, is a jump
+
+
+_WORDS: dict[str, str] = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+
+
+def say(key: str, **values: Any) -> str:
+    """The entry of words.toml with its {names} filled in.
+
+    >>> say("no conj")[:28]
+    'It is the conjugate of the r'
+    """
+    return _WORDS[key].strip().format(**values).replace(".  ", ". ").strip()
 
 
 @dataclass
@@ -32,6 +46,11 @@ class Finding:
         start = self.text.removesuffix(self.hint)
         table = [f"    {line}" for line in self.table.splitlines()]
         return [*_wrapped(start, width), *table, *_wrapped(self.hint, width)]
+
+
+def finding(kind: str, key: str = "", **values: Any) -> Finding:
+    """A finding with the words of `key` (default: of its kind)."""
+    return Finding(kind, say(key or kind, **values))
 
 
 @dataclass

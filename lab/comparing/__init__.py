@@ -1,12 +1,15 @@
-"""At which step do recorded curves first differ, and by how much?
+"""At which step do recorded curves first differ, and by how much, and why?
 
-    numbers     the comparison itself: `compare` gives rows, a reference and their differences
-    labels      what differs between runs, which is what a row and a curve are called
-    table       the comparison as text, JSON and CSV
-    picture     the comparison as a picture
-    why         the cause of the first difference of two runs, found by training both again
+selection   which of the runs on disk are compared: those of one problem
+numbers     `compare`: rows of runs, a reference, and how each pair of runs differs
+table       the comparison as text
+records     the comparison as JSON and CSV
+picture     the comparison as a picture
+why         the cause of the first difference of two runs, found by training both again
+report      what compare.py and the end of a sweep print
 
-Other wings and compare.py import the modules in `__all__`; labels, replay and causes are private.
+Other wings and compare.py import the modules in `__all__`. Private are labels, which says what a
+row is called, and replay and causes, which serve why.
 """
 
-__all__ = ["numbers", "picture", "table", "why"]
+__all__ = ["numbers", "picture", "records", "report", "selection", "table", "why"]

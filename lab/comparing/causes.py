@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lab.comparing.replay import Operation, Result, Training, equal, unequal
+from lab.comparing.replay import Operation, Result, Training, equal, pairs, unequal
 from lab.graph import called, function_of, users_line
 
 MACHINE = ("dtype", "device", "threads")
@@ -40,7 +40,7 @@ def cause(found: Difference) -> str:
     """The cause of a difference in a few sentences."""
     sections: tuple[str, ...] = ("function", "model")
     if found.kind == "start":
-        sections = ("seed", "data") if found.a.name in ("x", "y") else ("seed", *sections)
+        sections = ("seed", *sections) if found.a.wrt else ("seed", "data")
         text = f"other numbers at the start: {_said(found, sections)}."
     elif found.kind == "update":
         text, sections = _update(found), ("optimizer",)
@@ -49,7 +49,7 @@ def cause(found: Difference) -> str:
     else:
         text = _activation(found) or _rounding(found) or _operation(found)
     rest = [key for key in found.settings if key.partition(".")[0] not in sections]
-    return text + (f" Other settings differ too: {_said(found, rest)}." if rest else "")
+    return text + (f"\nOther settings differ too: {_said(found, rest)}." if rest else "")
 
 
 def maker(result: Result, training: Training) -> str:
@@ -118,7 +118,7 @@ def _activation(found: Difference) -> str:
         return ""
     for at in unequal(found.a.tensor, found.b.tensor).nonzero()[:MOST_SLOPES].tolist():
         x, grad_output = operation.input[*at].item(), operation.grad_output[*at].item()
-        if (slopes := _slopes(operation, at)) is None:
+        if not grad_output or (slopes := _slopes(operation, at)) is None:
             return ""
         does = []
         for side in sides:
@@ -129,7 +129,7 @@ def _activation(found: Difference) -> str:
             if not min(slopes) - 1e-3 <= factor <= max(slopes) + 1e-3:
                 return (
                     f"another backward. At an input of {x:.9g} the derivative of forward is "
-                    f"{slopes[0]:.3g}, but {does[-1]}. {_check(side)}"
+                    f"{slopes[0]:.3g}, but {does[-1]}.{_check(side)}"
                 )
         kink = kink or (
             f"a kink. At an input of exactly {x:.9g} the slope of forward is {slopes[0]:.3g} on "
@@ -144,7 +144,7 @@ def _slopes(operation: Operation, at: list[int]) -> tuple[float, float] | None:
     Returns:
         Both, in float64; None where they depend on the step size, so that they prove nothing.
     """
-    x, grad_output = operation.input.double(), operation.grad_output.double()
+    x, grad_output = operation.input.cpu().double(), operation.grad_output.cpu().double()
 
     def slope(h: float) -> float:
         moved = x.clone()
@@ -169,11 +169,10 @@ def _rounding(found: Difference) -> str:
     at = unequal(found.a.tensor, found.b.tensor).nonzero()[0].tolist()
     x, y = found.a.tensor[*at], found.b.tensor[*at]
     units = round(((x - y).abs() / unit_in_the_last_place(torch.maximum(x.abs(), y.abs()))).item())
-    text = (
-        f"rounding. Both compute {what}. The two values are {units} units in the last place apart"
-    )
+    apart = f"{units} unit{'' if units == 1 else 's'} in the last place apart"
+    text = f"rounding. Both compute {what}. The two values are {apart}"
     text += "." if is_float64 else f"; in float64 the largest difference is {in_float64:.2g}."
-    for a, b in zip(trainings[0].results, trainings[1].results, strict=True):
+    for a, b in pairs(trainings[0].results, trainings[1].results):
         # A forward that rounds differently must not hide a wrong backward.
         later = _in_float64(replace(found, kind="backward", a=a, b=b))
         if not _agree(later):
@@ -208,9 +207,10 @@ def _operation(found: Difference) -> str:
         given = "input" if found.kind == "forward" else "grad_output"
         return (
             f"another {found.kind}. From the same {given} {names[0][0]} and {names[1][0]} compute "
-            f"different numbers. {_check(a, b)}"
+            f"different numbers.{_check(a, b)}"
         )
-    if not equal(a.again(*found.trainings[0].machine), a.tensor):
+    machine = found.trainings[0].machine
+    if not equal(a.again(*machine), a.again(*machine)):
         return f"chance: {names[0][0]} gives other numbers when it is repeated."
     return f"the settings {_said(found, ('function', 'model'))}."
 
@@ -219,8 +219,7 @@ def _check(*sides: Result) -> str:
     """How to check the user's Functions among the operations."""
     nodes = [node for side in sides for node in side.operation.nodes]
     functions = dict.fromkeys(function for node in nodes if (function := function_of(node)))
-    checks = [f"`python check.py {f.__module__}.{f.__qualname__}`" for f in functions]
-    return f"Try {' and '.join(checks)}." if checks else ""
+    return "".join(f"\n  try: python check.py {f.__module__}.{f.__qualname__}" for f in functions)
 
 
 def _update(found: Difference) -> str:
@@ -231,8 +230,10 @@ def _update(found: Difference) -> str:
         if key != "_target_" and (optimizers[0].get(key) or 0) != (optimizers[1].get(key) or 0)
     ]
     if _is_rounding(found):
-        text = "rounding. Both compute weight - lr * gradient, to 2 units in the last place."
-        return text + (f" But the optimizers differ, too: {', '.join(differ)}." if differ else "")
+        text = "to 2 units in the last place, both compute weight - lr * gradient"
+        if differ:
+            return f"the update. In this step, {text}, but the optimizers have {', '.join(differ)}."
+        return f"rounding. {text.capitalize()}."
     same = optimizers[0]["_target_"] == optimizers[1]["_target_"]
     what = ", ".join(differ) if same else " and ".join(map(_call, optimizers))
     return f"the update. The weights and gradients are equal, but not the optimizers: {what}."
@@ -242,9 +243,10 @@ def _is_rounding(found: Difference) -> bool:
     """Whether two updates are `weight - lr * gradient` with the same lr, but for rounding."""
     lr, name = found.trainings[0].config.optimizer.get("lr", 0), found.a.wrt
     for training in found.trainings:
-        before, updated = training.before[name], training.parameters[name]
-        assert updated.grad is not None
-        plain = before.double() - lr * updated.grad.double()
+        before, weight = training.before[name].cpu(), training.parameters[name]
+        assert weight.grad is not None
+        updated, grad = weight.detach().cpu(), weight.grad.cpu()
+        plain = before.double() - lr * grad.double()
         unit = unit_in_the_last_place(torch.maximum(updated.abs(), before.abs()))
         if ((updated - plain).abs() > 2 * unit).any():
             return False

@@ -1,76 +1,96 @@
-"""What to call a run beside others: by the settings that set it apart from them."""
+"""What to call a run beside others of its problem: by the settings that set it apart."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 from lab.recording.reading import RecordedRun
 
+OF_A_RUN = ("function", "optimizer", "device", "dtype", "seed")
 # Keys whose value says enough without its key: `adam`, not `optimizer=adam`.
 VALUE_ALONE = ("function", "optimizer", "model", "data", "device", "dtype")
-# The choices that set the keys of a section of the config.
-SET_BY = {key: (key,) for key in ("function", "optimizer", "data")} | {
-    "model": ("model", "function", "data")
-}
-IDENTITY = ("function", "optimizer", "device", "dtype", "seed")  # fields of every run
 # Keys that say how a run is watched or stored. No curve depends on them.
 IGNORED_KEYS = ("resume", "progress", "log_every", "flush_seconds", "checkpoint_every")
 
 
-def labels(runs: Sequence[RecordedRun], names: Sequence[str]) -> list[str]:
-    """Label each run by what differs between the runs; where nothing does, by its name.
-
-    A choice stands for the keys that it sets: `adam`, not `adam lr=0.001`, unless two runs of
-    `adam` differ in lr. A run without a step keeps its name, and has no influence on the other
-    labels: its config may be the very reason why it failed.
-    """
-    configs = {i: settings(run) for i, run in enumerate(runs) if len(run.steps)}
-    keys = differing_keys(list(configs.values()))
-    texts = {
-        i: " ".join(_setting(key, config[key]) for key in keys if key in config)
-        for i, config in configs.items()
-    }
-    uses = Counter(texts.values())
-    labelled = [printable(name) for name in names]
-    for i, text in texts.items():
-        if text:
-            labelled[i] = text if uses[text] == 1 else f"{text} ({labelled[i]})"
-    return labelled
-
-
 def settings(run: RecordedRun) -> dict[str, Any]:
     """What was set for a run, flat, without the keys on which no curve depends."""
-    ran_on = {
-        key: getattr(run, key) for key in ("function", "optimizer", "device", "dtype", "seed")
-    }
-    return {key: value for key, value in run.config.items() if key not in IGNORED_KEYS} | ran_on
+    config = {key: value for key, value in run.config.items() if key not in IGNORED_KEYS}
+    return config | {key: getattr(run, key) for key in OF_A_RUN}
 
 
 def differing_keys(configs: Sequence[dict[str, Any]]) -> list[str]:
-    """The keys in which configs differ: choices first, none that only follows another."""
+    """The keys in which configs differ, choices first.
+
+    A choice stands for the keys that it sets: where `adam` is compared with `sgd`, lr is not among
+    the keys, unless two configs with `adam` differ in lr.
+    """
     found: dict[tuple[str, str], str] = {}
-    for key in dict.fromkeys(
-        (*VALUE_ALONE, "seed", *(key for config in configs for key in config))
-    ):
-        # A key inside a section is compared only between runs in which the same choice set it.
+    for key in dict.fromkeys((*VALUE_ALONE, *(key for config in configs for key in config))):
         section = key.partition(".")[0]
-        choices = () if section == key else SET_BY.get(section, ())
+        choice = "function" if section == "model" else section  # which sets a model's layers
         values = defaultdict(set)
         for config in configs:
-            values[tuple(config.get(choice) for choice in choices)].add(repr(config.get(key)))
+            if key in config:
+                values[choice == key or config.get(choice)].add(repr(config[key]))
         if any(len(group) > 1 for group in values.values()):
-            # `model.features: ${data.features}` follows data.features.
-            found.setdefault(
-                (key.rpartition(".")[2], repr([config.get(key) for config in configs])), key
-            )
+            # `model.layout: ${function.layout}` is the same difference once more.
+            found.setdefault((last_part(key), repr([config.get(key) for config in configs])), key)
     return list(found.values())
 
 
+def usual_settings(configs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The settings that more than half of the configs have."""
+    counts = Counter((key, repr(value)) for config in configs for key, value in config.items())
+    return {
+        key: value
+        for config in configs
+        for key, value in config.items()
+        if 2 * counts[key, repr(value)] > len(configs)
+    }
+
+
+def labels(
+    configs: Sequence[dict[str, Any]],
+    keys: Sequence[str],
+    usual: dict[str, Any],
+    names: Sequence[str],
+) -> list[str]:
+    """Label each config by its values of `keys`, the first always, others where they are unusual.
+
+    A config without any of the keys goes by its name. No two labels are equal: the second of two
+    is numbered.
+    """
+    labelled, uses = [], Counter[str]()
+    for config, name in zip(configs, names, strict=True):
+        said = [k for k in keys if k in config and (k == keys[0] or usual.get(k) != config[k])]
+        text = " ".join(printable(_setting(key, config[key])) for key in said) or name
+        uses[text] += 1
+        labelled.append(text if uses[text] == 1 else f"{text} ({uses[text]})")
+    return labelled
+
+
 def _setting(key: str, value: Any) -> str:
-    text = printable(f"{value:g}" if isinstance(value, float) else str(value))
-    return text if key in VALUE_ALONE else f"{key.rpartition('.')[2]}={text}"
+    return as_typed(value) if key in VALUE_ALONE else f"{last_part(key)}={as_typed(value)}"
+
+
+def last_part(key: str) -> str:
+    """What a key is called: `lr` for `optimizer.lr`."""
+    return key.rpartition(".")[2]
+
+
+def as_typed(value: Any) -> str:
+    """A value as one types it.
+
+    >>> as_typed(None), as_typed(True), as_typed(1e-6), as_typed("relu")
+    ('null', 'true', '1e-06', 'relu')
+    """
+    if isinstance(value, float):
+        return f"{value:g}"
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def printable(text: str) -> str:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import io
 import itertools
+import math
+import os
+import textwrap
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,89 +18,164 @@ from matplotlib.axes import Axes
 from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
-from lab.comparing.numbers import Comparison
-from lab.comparing.table import verdict
+from lab.comparing.numbers import Comparison, Row
+from lab.comparing.table import ends_lower, first_difference, largest_difference, title
 from lab.errors import UserError
 from lab.files import write_whole
+from lab.recording.reading import RecordedRun
 
 COLOURS = matplotlib.color_sequences["petroff10"]  # told apart with every kind of colour blindness
 # The reference is solid. Dashes over it leave both visible where two curves are equal.
 DASHES = ("--", ":", "-.", (0, (8, 3)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (8, 2, 2, 2)))
-MOST_VERDICTS = 10  # rows of which the legend says more than the label
+LARGEST_RISE = 100.0  # times its first loss; a curve that rises beyond would press the others flat
+BAND_FROM = 8  # seeds
+MOST_VERDICTS, MOST_LABELS = 10, 40  # rows of which the legend says the differences, the label
+LABEL_CHARACTERS = 36
+SPREAD = ("", "\nthick: median of the seeds", "\nmedian, and 10 % to 90 % of the seeds")
+MARKS = {"^": "▲ first difference", "x": "x goes on above, or is not finite"}
+
+Curve = tuple[np.ndarray, np.ndarray]  # steps and values; inf where a value is not drawn
 
 
 def draw(comparison: Comparison, file: Path) -> None:
-    """Write the picture; the ending of `file` says the format.
+    """Write the picture; the ending of `file` says the format. A symbolic link is followed.
 
     Raises:
         UserError: matplotlib doesn't know the format, or the file can't be written.
     """
-    kind = format_of(file)
+    kind = picture_format(file)
     picture = io.BytesIO()
-    with warnings.catch_warnings():
-        # Losses of a diverged run come near 1e308, and a label may be in any alphabet.
-        warnings.filterwarnings("ignore", "overflow|Glyph .* missing")
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # a label may be in any alphabet, a loss be near 1e308
         figure_of(comparison).savefig(picture, format=kind, dpi=120)
-    write_whole(file, picture.getvalue())
+    write_whole(Path(os.path.realpath(file)), picture.getvalue())
 
 
-def format_of(file: Path) -> str:
+def picture_format(file: Path) -> str:
     """The format that the ending of `file` asks for; png where it has none.
 
     Raises:
-        UserError: matplotlib doesn't know it.
+        UserError: matplotlib doesn't know it, or `file` is a folder, a device or a pipe.
     """
     kind = file.suffix[1:].lower() or "png"
     known = FigureCanvasBase.get_supported_filetypes()
     if kind not in known:
         raise UserError(f"{file}: {kind} is not a picture format; use one of {', '.join(known)}")
+    if file.exists() and not file.is_file():
+        what = "a folder" if file.is_dir() else "a device or a pipe"
+        raise UserError(f"{file} is {what}; name a file")
     return kind
 
 
 def figure_of(comparison: Comparison) -> Figure:
     """Losses above, relative differences below; the reference is drawn first, and widest."""
     rows = [comparison.reference, *(r for r in comparison.rows if r is not comparison.reference)]
-    rows = [row for row in rows if len(row.run.steps)]
-    figure = Figure(figsize=(10, 6.5), layout="constrained")
+    runs = [entry.run for row in rows for entry in row.entries]
+    # Where every curve rises, there is none that the others could press flat.
+    rise = LARGEST_RISE if any(_below(run, LARGEST_RISE).all() for run in runs) else math.inf
+    figure = Figure(figsize=(11, 6.5), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
+    few = len(rows) <= MOST_VERDICTS
     handles: list[Line2D] = []
     dashes = itertools.chain("-", itertools.cycle(DASHES))
     for row, colour, dash in zip(rows, itertools.cycle(COLOURS), dashes, strict=False):
-        style: dict[str, Any] = {"color": colour, "ls": dash, "lw": 1.6 if handles else 3.2}
-        above.plot(row.run.steps, row.run.losses, **style)
-        found = row.difference
-        if found.relative is not None and row is not comparison.reference:
-            below.plot(found.steps, found.relative, **style)
-            if found.first_step is not None:  # marked on the step axis, as it may be off the scale
-                edge = below.get_xaxis_transform()
-                below.plot([found.first_step], [0.0], "^", c=colour, clip_on=False, transform=edge)
-        label = row.label
-        if len(rows) <= MOST_VERDICTS:
-            label += "\n  first difference: {}\n  largest: {}".format(*verdict(row, comparison))
+        width = (1.7 if handles else 3.2) if few else 1.2
+        style: dict[str, Any] = {"color": colour, "ls": dash, "lw": width}
+        pairs = [(entry.run, entry.difference) for entry in row.entries]
+        _draw(above, [_shown(run, run.steps, run.losses, rise) for run, _ in pairs], style)
+        _draw(below, [_shown(r, d.steps, d.relative, rise) for r, d in pairs if d], style)
+        for found in row.differences:
+            if found.first_step is not None:
+                _mark(below, "^", found.first_step, 0.0, colour)
+        label = textwrap.fill(row.label, LABEL_CHARACTERS) + (_verdict(row) if few else "")
         handles.append(Line2D([], [], label=label, **style))
-    if _is_positive(above):
-        above.set_yscale("log", nonpositive="mask")
-    above.set_ylabel("loss")
-    below.set_ylabel("relative difference\nto the reference")
-    below.set_xlabel("step")
-    below.xaxis.get_major_locator().set_params(integer=True)
-    if _is_positive(below):
-        below.set_yscale("log", nonpositive="mask")
-    else:
-        below.set_yticks([])
-        below.text(0.5, 0.5, "no difference", transform=below.transAxes, ha="center")
     for axes in (above, below):
+        if axes.dataLim.ymin >= 0 < axes.dataLim.ymax:
+            axes.set_yscale("log", nonpositive="mask")
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
-    legend = figure.legend(handles=handles, loc="outside right upper", frameon=False)
+    below.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
+    largest = [found.largest for row in rows for found in row.differences]
+    if not any(largest):
+        below.set_yticks([])
+        words = "no difference" if largest else "nothing to compare with the reference"
+        below.text(0.5, 0.5, words, transform=below.transAxes, ha="center")
+    seeds = max(len(row.entries) for row in rows)
+    above.set(ylabel="loss" + SPREAD[(seeds > 1) + (seeds >= BAND_FROM)])
+    drawn = {line.get_marker() for axes in figure.axes for line in axes.lines}
+    notes = ["step", *(words for marker, words in MARKS.items() if marker in drawn)]
+    below.set(ylabel="relative difference\nto the reference", xlabel=",   ".join(notes))
+    above.set_title(textwrap.fill(title(comparison), 90), fontsize=10, parse_math=False)
+    legend = figure.legend(
+        handles=handles[:MOST_LABELS], loc="outside right upper", frameon=False,
+        fontsize=9 if few else 7,
+        title=f"{MOST_LABELS} of {len(rows)} rows" if len(rows) > MOST_LABELS else None,
+    )  # fmt: skip
     for text in legend.get_texts():
         text.set_parse_math(False)
     return figure
 
 
-def _is_positive(axes: Axes) -> bool:
-    """Whether a logarithmic axis can show what was drawn: nothing below 0, something above it."""
-    values = np.concatenate([[0.0], *(line.get_ydata() for line in axes.lines)])
-    finite = values[np.isfinite(values)]
-    return bool(finite.min() >= 0 and finite.max() > 0)
+def _verdict(row: Row) -> str:
+    """How a row differs from the reference, for the lines below its label."""
+    lines, seeds = [""], f", {len(row.entries)} seeds" if len(row.entries) > 1 else ""
+    if any(found.first_step is not None for found in row.differences):
+        lines += [f"first difference: {first_difference(row)}", "largest relative difference:"]
+    lines.append(largest_difference(row))
+    if seeds and row.differences:
+        lines.append(f"ends lower in {ends_lower(row)}")
+    return seeds + "\n  ".join(lines)
+
+
+def _below(run: RecordedRun, rise: float) -> np.ndarray:
+    """Where the loss of a run is finite, and below its first loss times `rise`."""
+    return np.isfinite(run.losses) & (run.losses <= rise * (abs(run.losses[0]) or math.inf))
+
+
+def _shown(run: RecordedRun, steps: np.ndarray, values: np.ndarray, rise: float) -> Curve:
+    """The curve, with inf at the steps where the loss of the run is not `_below`."""
+    hidden = run.steps[~_below(run, rise)]
+    return steps, np.where(np.isin(steps, hidden), np.inf, values)
+
+
+def _draw(axes: Axes, curves: Sequence[Curve], style: dict[str, Any]) -> None:
+    """Draw the curve of a row; of several seeds the median, over each curve or over a band."""
+    for steps, values in curves:
+        if not np.isfinite(values).all():
+            _mark(axes, "x", steps[~np.isfinite(values)][0], 1.0, style["color"])
+        if 1 < len(curves) < BAND_FROM:
+            axes.plot(steps, values, color=style["color"], lw=0.7, alpha=0.6)
+    if curves:
+        steps, (low, median, high) = percentiles(curves)
+        axes.plot(steps, median, **style)
+        if len(curves) >= BAND_FROM:
+            # A logarithmic axis has no 0, where two curves are equal.
+            least = min((v[v > 0].min() for _, v in curves if (v > 0).any()), default=-np.inf)
+            low, high = np.maximum([low, high], least)
+            axes.fill_between(steps, low, high, color=style["color"], alpha=0.2, lw=0)
+            for curve in curves:  # the axis reaches what the table says
+                axes.update_datalim(np.column_stack(curve))
+
+
+def percentiles(curves: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray]:
+    """The steps of all curves, (n,), and the 10th, 50th and 90th percentile at each, (3, n).
+
+    A curve that ends with an infinite value counts as infinite from there on. Where a curve has no
+    value the percentiles are NaN.
+    """
+    steps = np.unique(np.concatenate([steps for steps, _ in curves]))
+    grid = np.full((len(curves), len(steps)), np.nan)
+    for line, (of_curve, values) in zip(grid, curves, strict=True):
+        line[np.searchsorted(steps, of_curve)] = values
+        if not np.isfinite(values[-1]):
+            line[steps > of_curve[-1]] = np.inf
+    low, high = np.percentile(grid, [10, 90], axis=0, method="nearest")
+    return steps, np.stack([low, np.median(grid, axis=0), high])
+
+
+def _mark(axes: Axes, marker: str, step: int, height: float, colour: Any) -> None:
+    """Put a mark on the lower (0) or upper (1) edge, whatever the scale of the axis is."""
+    edge = axes.get_xaxis_transform()
+    axes.plot([step], [height], marker, c=colour, clip_on=False, transform=edge, zorder=5)

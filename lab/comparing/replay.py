@@ -67,12 +67,15 @@ class Result:
             call = module.forward
             parameters.update(module.named_parameters())
         parameters["input"] = self.operation.input.to(*to).requires_grad_()
-        output = call(parameters["input"])
+        output = call(parameters["input"].clone())  # it may work in place
         if self.wrt == "output":
             return output.detach()
         grad_output = self.operation.grad_output.to(*to)
         (grad,) = torch.autograd.grad(output, parameters[self.wrt], grad_output)
         return grad.t() if self.transposed else grad
+
+
+Pair = tuple[Result, Result]
 
 
 class Training:
@@ -180,6 +183,7 @@ class Training:
         found = [
             Result(f"the gradient of the output of {one.name}", one.grad_output, after, "input")
             for one, after in reversed([*pairwise(operations.values())])
+            if one.grad_output is not NOTHING
         ]
         for name, weight in self.parameters.items():
             layer, _, wrt = name.rpartition(".")
@@ -198,6 +202,12 @@ class Training:
         """A weight or its gradient as (in_features, out_features), whatever the layer's layout."""
         is_out_in = self.config.function.get("layout") == "out_in" and wrt.endswith("weight")
         return Result(name, tensor.t() if is_out_in else tensor, by, wrt, is_out_in)
+
+
+def pairs(a: list[Result], b: list[Result]) -> list[Pair]:
+    """The results that both trainings have, two of one name."""
+    others = {result.name: result for result in b}
+    return [(result, others[result.name]) for result in a if result.name in others]
 
 
 def equal(a: Tensor, b: Tensor) -> bool:

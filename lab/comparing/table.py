@@ -1,97 +1,154 @@
-"""A comparison as text: a table for people, JSON and CSV for scripts."""
+"""A comparison as text for people: a title, a table, and why runs stopped."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Sequence
 
-from lab.comparing.labels import IDENTITY
+import numpy as np
+
+from lab.comparing.labels import VALUE_ALONE, as_typed, last_part
 from lab.comparing.numbers import Comparison, Row
-from lab.jsonable import jsonable
-from lab.recording.reading import RecordedRun, Skipped
+from lab.recording.reading import RecordedRun
 
-RESULTS = ("first_loss", "final_loss", "test_accuracy", "steps_per_second")
-LEFT_ALIGNED = ("run", "steps", "largest difference", "folder")
+LINE_CHARACTERS = 80  # of running text
+MOST_RUNS = 30  # with a line each below the lines of their rows
+FIRST, LARGEST = "first\ndifference", "largest relative\ndifference"
+OF_A_ROW = ("run", "seeds", "last loss", "its range", "accuracy", FIRST, LARGEST, "ends\nlower")
+OF_A_RUN = ("run", "steps", "last loss", "accuracy", "steps/s", FIRST, LARGEST, "folder")
+OF_A_PAIR = ("run", "steps", "last loss", "accuracy", "ratio", FIRST, LARGEST, "folder")
+OPTIONAL = (LARGEST, "its range", "folder", "steps/s")  # left out of lines that are too long
+RIGHT_ALIGNED = ("last loss", "accuracy", "steps/s", "ratio")
 
 
 def table(comparison: Comparison, width: int | None = None) -> str:
-    """The comparison as lines of text.
+    """The comparison as lines of text, as far as possible of at most `width` characters.
 
-    The folders of the runs are the last column, left out where a line would be longer than `width`
-    characters.
+    One line a row. Where rows have several seeds, its loss and accuracy are medians, and a second
+    table has one line a run, with the ratio of its last loss to that of the reference.
     """
     rows = comparison.rows
-    first, largest = zip(*(verdict(row, comparison) for row in rows), strict=True)
-    columns = {
-        "run": [row.label for row in rows],
-        "steps": [steps(row.run) for row in rows],
-        "last loss": [number(row.run.final_loss, ".5g") for row in rows],
-        "accuracy": [number(row.run.test_accuracy, ".1%") for row in rows],
-        "steps/s": [number(row.run.steps_per_second, ",.0f") for row in rows],
-        "first difference": first,
-        "largest difference": largest,
-        "folder": [row.name for row in rows],
-    }
-    if all(row.run.test_accuracy is None for row in rows):
-        del columns["accuracy"]
-    lines = _aligned(columns)
-    if width is not None and len(max(lines, key=len)) > width:
-        lines = _aligned({title: cells for title, cells in columns.items() if title != "folder"})
+    has_seeds = any(len(row.entries) > 1 for row in rows)
+    lines = textwrap.wrap(title(comparison), LINE_CHARACTERS)
+    if has_seeds:
+        lines += [*_aligned(rows, OF_A_ROW, width, OPTIONAL), ""]
+        rows = [Row(f"{r.label} seed={e.run.seed}", [e]) for r in rows for e in r.entries]
+    if has_seeds and len(rows) > MOST_RUNS:
+        lines.append(f"{len(rows)} runs; --csv has a line for each")
+    else:
+        lines += _aligned(rows, OF_A_PAIR if has_seeds else OF_A_RUN, width, OPTIONAL[2:])
     if comparison.tolerance:
         lines.append(f"equal: a relative difference of at most {comparison.tolerance:g}")
-    lines += [f"{row.label}: {row.run.error}" for row in rows if row.run.error]
-    return "\n".join(lines)
+    errors = [(row.label, row.entries[0].run.error) for row in rows]
+    return "\n".join(lines + [f"{label}: {error}" for label, error in errors if error])
 
 
-def terminal_width() -> int | None:
-    """Characters in a line of the terminal; None where standard output is not a terminal."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+def title(comparison: Comparison) -> str:
+    """What is compared, and what all runs share but those whose label says otherwise."""
+    keys, usual = comparison.keys, comparison.usual
+    by = f" by {', '.join(map(last_part, keys))}" if keys else ""
+    known = [key for key in (*VALUE_ALONE, "seed", "steps") if key not in keys] + keys[1:]
+    said = [f"{last_part(key)} {as_typed(usual[key])}" for key in known if key in usual]
+    otherwise = ", unless a label says otherwise" if {*keys[1:]} & {*usual} else ""
+    against = f", compared with {comparison.reference.label}" if comparison.rows[1:] else ""
+    return f"Loss curves{by}{against}; {', '.join(said)}{otherwise}"
 
 
-def _aligned(columns: Mapping[str, Sequence[str]]) -> list[str]:
-    cells = []
-    for title, column in columns.items():
-        size = max(map(len, (title, *column)))
-        pad = str.ljust if title in LEFT_ALIGNED else str.rjust
-        cells.append([pad(cell, size) for cell in (title, "-" * size, *column)])
-    return ["  ".join(line).rstrip() for line in zip(*cells, strict=True)]
-
-
-def steps(run: RecordedRun) -> str:
-    return f"{steps_done(run):,}" + ("" if run.status == "finished" else f" {status(run)}")
+def _aligned(
+    rows: Sequence[Row], columns: Sequence[str], width: int | None, optional: Sequence[str]
+) -> list[str]:
+    """Lines of text, without columns of which all cells are `-`, and optional ones too wide."""
+    table = []
+    for name in columns:
+        cells = [CELLS[name](row) for row in rows]
+        head = f"\n{name}".split("\n")[-2:]
+        size = max(map(len, (*head, *cells)))
+        pad = str.rjust if name in RIGHT_ALIGNED else str.ljust
+        if set(cells) != {"-"}:
+            table.append([pad(cell, size) for cell in (*head, "-" * size, *cells)])
+    lines = ["  ".join(line).rstrip() for line in zip(*table, strict=True)]
+    if width is not None and optional and len(max(lines, key=len)) > width:
+        columns = [name for name in columns if name != optional[0]]
+        return _aligned(rows, columns, width, optional[1:])
+    return lines
 
 
 def steps_done(run: RecordedRun) -> int:
-    return int(run.steps[-1]) + 1 if len(run.steps) else 0
+    """The number of steps, of which the curve may hold only every tenth."""
+    return int(run.steps[-1]) + 1
 
 
 def status(run: RecordedRun) -> str:
-    # A run that is still in progress and one that was killed look the same on disk.
+    """The status of a run. One that is still in progress looks like one that was killed."""
     return "unfinished" if run.status == "running" else run.status
 
 
-def number(value: float | None, format: str) -> str:
-    return "-" if value is None else f"{value:{format}}"
+def _unfinished(row: Row) -> str:
+    counts = Counter(status(entry.run) for entry in row.entries if entry.run.status != "finished")
+    alone = len(row.entries) == 1
+    return "".join(f" {word}" if alone else f", {n} {word}" for word, n in counts.items())
 
 
-def verdict(row: Row, comparison: Comparison) -> tuple[str, str]:
-    """The first and the largest difference of a row from the reference, in words."""
-    found = row.difference
-    if row is comparison.reference:
-        return "-", "the reference"
-    if found.largest is None or found.steps is None:
-        return "-", f"not comparable: {found.not_comparable}"
-    last = max(int(run.steps[-1]) for run in (row.run, comparison.reference.run))
-    over = f" (up to step {found.steps[-1]})" if found.steps[-1] < last else ""
+def _range(row: Row) -> str:
+    losses = row.last_losses
+    return f"{losses.min():.2g} to {losses.max():.2g}" if len(losses) > 1 else "-"
+
+
+def _accuracy(row: Row) -> str:
+    shares = [e.run.test_accuracy for e in row.entries if e.run.test_accuracy is not None]
+    return f"{np.median(shares):.1%}" if shares else "-"
+
+
+def _speed(row: Row) -> str:
+    speed = row.entries[0].run.steps_per_second
+    return "-" if speed is None else f"{speed:,.0f}"
+
+
+def first_difference(row: Row) -> str:
+    """The step, of several seeds the range of steps, at which a row differs from the reference."""
+    steps = [found.first_step for found in row.differences if found.first_step is not None]
+    never = len(row.differences) - len(steps)
+    if not steps:
+        return "never" if never else "-"
+    up_to = f" to {max(steps)}" if min(steps) < max(steps) else ""
+    return f"step {min(steps)}{up_to}" + (f", {never} never" if never else "")
+
+
+def largest_difference(row: Row) -> str:
+    """The largest relative difference over all seeds, and its step; or why there is none."""
+    if not row.differences:
+        reason = row.entries[0].not_comparable
+        return f"not comparable: {reason}" if reason else "the reference"
+    found = max(row.differences, key=lambda found: found.largest)
+    over = "" if found.complete else f" (up to step {found.steps[-1]})"
     if found.largest == 0.0:
-        return "never", f"equal bit for bit{over}"
-    first = "never" if found.first_step is None else f"step {found.first_step}"
-    return first, f"{percent(found.largest)} at step {found.largest_at}{over}"
+        return f"equal bit for bit{over}"
+    return f"{percent(found.largest)} at step {found.largest_at}{over}"
+
+
+def ends_lower(row: Row) -> str:
+    """In how many pairs of the same seed a row's last loss is below that of the reference."""
+    pairs = row.differences
+    return f"{sum(found.lower for found in pairs)} of {len(pairs)}" if pairs else "-"
+
+
+CELLS: dict[str, Callable[[Row], str]] = {
+    "run": lambda row: row.label,
+    "seeds": lambda row: f"{len(row.entries)}{_unfinished(row)}",
+    "steps": lambda row: f"{steps_done(row.entries[0].run)}{_unfinished(row)}",
+    "last loss": lambda row: f"{np.median(row.last_losses):.5g}",
+    "its range": _range,
+    "accuracy": _accuracy,
+    "steps/s": _speed,
+    "ratio": lambda row: f"{row.differences[0].ratio:.4g}" if row.differences else "-",
+    FIRST: first_difference,
+    LARGEST: largest_difference,
+    "ends\nlower": ends_lower,
+    "folder": lambda row: row.entries[0].name,
+}
 
 
 def percent(relative: float) -> str:
@@ -103,44 +160,6 @@ def percent(relative: float) -> str:
     return f"{float(f'{100 * relative:.2g}'):,g} %" if 1e-4 <= relative < 1e3 else f"{relative:.2g}"
 
 
-def as_records(comparison: Comparison) -> list[dict[str, Any]]:
-    """One flat dict a run; numbers that are not finite as the texts "nan", "inf", "-inf"."""
-    records = [
-        {
-            "name": row.name,
-            "label": row.label,
-            **{key: getattr(row.run, key) for key in IDENTITY},
-            "steps": steps_done(row.run),
-            "points": len(row.run.steps),
-            "status": status(row.run),
-            **{key: getattr(row.run, key) for key in RESULTS},
-            "reference": row is comparison.reference,
-            "not_comparable": row.difference.not_comparable,
-            "first_difference": row.difference.first_step,
-            "largest_difference": row.difference.largest,
-            "largest_at": row.difference.largest_at,
-        }
-        for row in comparison.rows
-    ]
-    return jsonable(records)
-
-
-def as_json(comparison: Comparison, skipped: Sequence[Skipped]) -> str:
-    return json.dumps(
-        {
-            "reference": comparison.reference.name,
-            "tolerance": comparison.tolerance,
-            "runs": as_records(comparison),
-            "skipped": [{"path": str(one.path), "reason": one.reason} for one in skipped],
-        },
-        indent=1,
-        allow_nan=False,
-    )
-
-
-def as_csv(comparison: Comparison) -> str:
-    records, text = as_records(comparison), io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(records[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return text.getvalue().rstrip("\n")
+def terminal_width() -> int | None:
+    """Characters in a line of the terminal; None where standard output is not a terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

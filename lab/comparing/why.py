@@ -10,11 +10,12 @@ import torch
 
 from lab.comparing.causes import Difference, cause, maker, went_in
 from lab.comparing.labels import VALUE_ALONE, differing_keys, printable, settings
-from lab.comparing.replay import Result, Training, equal, unequal
+from lab.comparing.replay import Pair, Training, equal, pairs, unequal
 from lab.errors import UserError
 from lab.recording.reading import RecordedRun
 
-WIDTH = 100
+WIDTH = 80  # characters of a line
+LONGEST_NAME = 30
 
 
 def why(run: RecordedRun, reference: RecordedRun) -> str:
@@ -39,7 +40,9 @@ def why(run: RecordedRun, reference: RecordedRun) -> str:
 def _lines(runs: tuple[RecordedRun, RecordedRun]) -> Iterator[str]:
     configs = [settings(run) for run in runs]
     differ = {key: (configs[0].get(key), configs[1].get(key)) for key in differing_keys(configs)}
-    names = [_name(differ, i) or f"the {('first', 'second')[i]} run" for i in (0, 1)]
+    long_names, names = [_name(differ, 0), _name(differ, 1)], ["the first run", "the second run"]
+    if all(1 <= len(name) <= LONGEST_NAME for name in long_names):
+        names = long_names
     trainings: list[Training] = []
     for run, name in zip(runs, names, strict=True):
         try:
@@ -49,12 +52,14 @@ def _lines(runs: tuple[RecordedRun, RecordedRun]) -> Iterator[str]:
             return
     steps = min(run.summary.steps for run in runs)
     found = _first_difference(trainings[0], trainings[1], steps, differ)
-    text = [f"Never: all outputs, gradients and weights are equal in all {steps:,} steps."]
+    same_names = trainings[0].parameters.keys() == trainings[1].parameters.keys()
+    what = "outputs, gradients and weights" if same_names else "outputs and losses"
+    text = [f"Never: all {what} are equal, bit for bit, in all {steps:,} steps."]
     if found is not None:
         # Said before the trainings continue, as it is about the weights of this step.
-        text = [*_where(found, names), f"Cause: {cause(found)}"]
+        text = [*_where(found, names), *f"Cause: {cause(found)}".splitlines()]
         text.insert(0, _headline(found, _losses_differ_from(found, steps)))
-    yield f"Why do {names[0]} and {names[1]} differ?"
+    yield f"Why do {' and '.join(filter(None, long_names)) or 'the two runs'} differ?"
     yield from _doubts(runs, names, trainings)
     yield from text
 
@@ -70,26 +75,20 @@ def _name(differ: Mapping[str, tuple[Any, Any]], which: int) -> str:
 def _first_difference(
     a: Training, b: Training, steps: int, differ: Mapping[str, tuple[Any, Any]]
 ) -> Difference | None:
-    def compared(kind: str, step: int, *sides: list[Result]) -> Difference | None:
-        others = {result.name: result for result in sides[1]}
-        for one in sides[0]:
-            if (other := others.get(one.name)) and not equal(one.tensor, other.tensor):
-                is_output = one.wrt == "output"
-                return Difference(
-                    "forward" if is_output else kind, step, one, other, (a, b), differ
-                )
-        return None
+    for kind, step, results in _stages(a, b, steps):
+        for x, y in results:
+            if not equal(x.tensor, y.tensor):
+                kind = "forward" if x.wrt == "output" else kind
+                return Difference(kind, step, x, y, (a, b), differ)
+    return None
 
-    found = compared("start", 0, a.start(), b.start())
+
+def _stages(a: Training, b: Training, steps: int) -> Iterator[tuple[str, int, list[Pair]]]:
+    """Both trainings in program order, half a step at a time."""
+    yield "start", 0, pairs(a.start(), b.start())
     for step in range(steps):
-        found = (
-            found
-            or compared("backward", step, a.forward_and_backward(), b.forward_and_backward())
-            or compared("update", step, a.update(), b.update())
-        )
-        if found:
-            break
-    return found
+        yield "backward", step, pairs(a.forward_and_backward(), b.forward_and_backward())
+        yield "update", step, pairs(a.update(), b.update())
 
 
 def _losses_differ_from(found: Difference, steps: int) -> int | None:
@@ -99,7 +98,7 @@ def _losses_differ_from(found: Difference, steps: int) -> int | None:
     while a.step < steps:
         if not has_loss:
             a.forward_and_backward(), b.forward_and_backward()
-        if a.loss != b.loss:
+        if repr(a.loss) != repr(b.loss):
             return a.step
         a.update(), b.update()
         has_loss = False
@@ -112,18 +111,15 @@ def _doubts(
     """Where the replay does not give what was recorded, and what can't be replayed."""
     for run, name, training in zip(runs, names, trainings, strict=True):
         if training.mismatch:
-            reasons = ["another machine"]
-            if run.summary.torch != torch.__version__:
-                reasons.append(f"PyTorch {run.summary.torch}, here it is {torch.__version__}")
-            if training.config.compile:
-                reasons.append("torch.compile, which the replay leaves out")
+            compiled = " with torch.compile" if training.config.compile else ""
             yield (
                 f"The replay does not give the recorded losses of {name}: {training.mismatch}. "
-                f"Possible reasons: {'; '.join(reasons)}. What follows is true of the replay."
+                f"That run used PyTorch {run.summary.torch}{compiled}, perhaps on another machine; "
+                f"this is PyTorch {torch.__version__}. What follows is about the replay."
             )
-    versions = [run.summary.torch for run in runs]
-    if versions[0] != versions[1]:
-        yield f"PyTorch was {versions[0]} and {versions[1]}: a possible cause, which is not shown."
+    first, second = (run.summary.torch for run in runs)
+    if first != second:
+        yield f"The runs used PyTorch {first} and {second}: a possible cause, but not shown."
 
 
 def _headline(found: Difference, losses_from: int | None) -> str:

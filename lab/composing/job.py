@@ -19,6 +19,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from lab.composing import sweep
+from lab.composing.backward import backward_in_words
 from lab.composing.names import quoted, typed_overrides
 from lab.composing.resume import ENDED, AnotherRun, earlier_run, resumed
 from lab.composing.rules import validated
@@ -48,6 +49,9 @@ def run_job(train: Train, cfg: DictConfig) -> float:
     """
     hydra_cfg = HydraConfig.get()
     folder = Path(hydra_cfg.runtime.output_dir)
+    if cfg.get("show"):
+        _show(cfg, folder)
+        return math.nan
     run_path = Path(os.path.relpath(folder, hydra_cfg.runtime.cwd))
     if hydra_cfg.mode == RunMode.MULTIRUN:
         return _in_sweep(train, cfg, folder, run_path)
@@ -56,6 +60,19 @@ def run_job(train: Train, cfg: DictConfig) -> float:
         sys.exit(128 + run.signal)
     assert run.summary.final_loss is not None
     return run.summary.final_loss
+
+
+def _show(cfg: DictConfig, folder: Path) -> None:
+    """Print what the key `show` asks for, and leave no folder."""
+    try:
+        with errors_as_messages():
+            if cfg.show != "backward":
+                raise UserError(f"show={cfg.show} is not valid; use backward or null")
+            config = validated(cfg, HydraConfig.get().runtime.choices, typed_overrides())
+            print(backward_in_words(config))
+    finally:
+        with suppress(OSError):  # it may be the folder of a run
+            folder.rmdir()
 
 
 def _alone(train: Train, cfg: DictConfig, folder: Path, run_path: Path) -> Run:

@@ -81,7 +81,7 @@ RULES: dict[str, Rule] = {
     "optimizer.momentum": _number(0),
     "function.layout": _one_of("out_in", "in_out"),
 }
-KEYS = {*RULES, *GROUPS, "function.linear", "function.activation"}
+KEYS = {*RULES, *GROUPS, "show", "function.linear", "function.activation"}
 OF_A_RUN = [key.name for key in dataclasses.fields(Config)][:-2]  # not choices and overrides
 
 

@@ -21,6 +21,7 @@ KEYS = {
     "checkpoint_every": ("save_every", "checkpoint_interval"),
     "resume": ("checkpoint", "resume_from"),
     "progress": ("progress_bar", "verbose"),
+    "show": (),
     "function": ("activation", "act"),
     "model": ("net", "network"),
     "data": ("dataset",),

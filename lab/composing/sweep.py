@@ -7,6 +7,7 @@ import shlex
 import shutil
 import signal
 import sys
+import textwrap
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -49,7 +50,21 @@ class CompareRuns(Callback):
 
     Hydra makes a warning of an exception in a callback, but lets the exit pass that
     `errors_as_messages` makes of it.
+
+    Args:
+        question: what an experiment asks; printed before its first run.
+        look_at: what to look at in its table and plot; printed last.
     """
+
+    def __init__(self, question: str = "", look_at: str = "") -> None:
+        self.question = question
+        self.look_at = look_at
+
+    def on_run_start(self, config: DictConfig, **kwargs: Any) -> None:
+        print_text(self.question)
+
+    def on_run_end(self, config: DictConfig, **kwargs: Any) -> None:
+        print_text(self.look_at)
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         global current  # noqa: PLW0603  Hydra makes its callbacks, and keeps them to itself
@@ -64,11 +79,20 @@ class CompareRuns(Callback):
             os.environ[IS_RESUMED] = "" if current.is_new else "1"
             if "joblib" in config.hydra.launcher._target_:
                 signal.signal(signal.SIGINT, _let_workers_save)
+        print_text(self.question)
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         with errors_as_messages():
-            if code := compare_sweep(Path(config.hydra.sweep.dir)):
+            code = compare_sweep(Path(config.hydra.sweep.dir))
+            print_text(self.look_at)
+            if code:
                 raise SystemExit(code)
+
+
+def print_text(text: str) -> None:
+    """Print a paragraph, or nothing."""
+    if text:
+        print(textwrap.fill(text, 80), flush=True)
 
 
 def _check(config: DictConfig) -> None:
@@ -80,6 +104,8 @@ def _check(config: DictConfig) -> None:
                 f"{override} is not possible in a sweep: it resumes one run; to resume a sweep, "
                 "start it again with its hydra.sweep.dir"
             )
+        if key == "show" and value != "null":
+            raise UserError(f"{override} is not possible in a sweep; show one run at a time")
         if key == "experiment" and "," in value:
             raise UserError(f"{override} is not possible; run one experiment at a time")
     if hydra["launcher"].get("n_jobs") == 0:
@@ -145,28 +171,16 @@ def compare_sweep(folder: Path, stopped: bool = False) -> int:
         The exit code: 0 if every job finished, 130 if one was interrupted, else 1.
 
     Raises:
-        UserError: there is no run at all, or the picture can't be written.
+        UserError: there is no run at all.
     """
     global current
     sweep, current = current or Sweep(folder, is_new=False), None
     if _without_trace(sweep):
         raise UserError(f"no job of the sweep left a run in {folder}")
-    # Only a sweep pays for matplotlib's imports.
-    from lab.comparing.numbers import compare
-    from lab.comparing.picture import draw
-    from lab.comparing.table import table, terminal_width
-    from lab.recording.reading import notes, read_runs
+    # Only a sweep pays for NumPy's and matplotlib's imports.
+    from lab.comparing.report import end_of_sweep
 
-    runs, skipped = read_runs([folder])
-    for line in notes(skipped):
-        print(line, file=sys.stderr)
-    if not runs:
-        raise UserError(f"no run in {folder} can be read")
-    comparison = compare(runs)
-    print(table(comparison, terminal_width()), flush=True)
-    if any(len(run.steps) for run in runs):
-        draw(comparison, folder / "comparison.png")
-        print(f"plot: {os.path.relpath(folder / 'comparison.png')}")
+    runs, skipped = end_of_sweep(folder)
     print(f"view with: tensorboard --logdir {shlex.quote(os.path.relpath(folder))}", flush=True)
     killed = [run for run in runs if run.status == "running"]
     for line in sweep.lost or [

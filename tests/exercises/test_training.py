@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import exercises
+from lab.comparing.why import why
 from lab.course.exercise import every_exercise
 from lab.recording.reading import read_run
 from tests.typed import typed
@@ -53,6 +54,13 @@ def test_the_network_gives_the_losses_of_builtin_bit_for_bit(dtype, solved, run_
     runs = [run_in(choice, "steps=150", f"dtype={dtype}", folder=choice) for choice in choices]
     mine, theirs = (list(read_run(run.folder).losses) for run in runs)
     assert mine == theirs
+
+
+def test_why_finds_no_difference_between_the_network_and_builtin(solved, run_in):
+    choices = ("model=exercise_network", "model=two_layer_net")
+    runs = [run_in(choice, "function=builtin", "steps=3", folder=choice) for choice in choices]
+    text = why(*(read_run(run.folder) for run in runs))
+    assert "Never: all outputs, gradients and weights are equal in all 3 steps." in text
 
 
 def test_the_network_may_be_of_another_size_and_start(solved, run_in):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import sys
 
 import pytest
@@ -126,9 +127,10 @@ def test_rounding_does_not_hide_a_wrong_backward(explain):
 @pytest.mark.parametrize(
     ("first", "second", "step", "says"),
     [
-        ("manual_sgd", "sgd", 0, "Cause: rounding. Both compute weight - lr * gradient"),
+        ("manual_sgd", "sgd", 0, "Cause: rounding. To 2 units in the last place, both compute"),
         ("sgd", "momentum", 1, "Cause: the update. The weights and gradients are equal, but not"),
         ("sgd", "momentum", 1, "momentum=0.0 and momentum=0.9"),
+        ("manual_sgd", "momentum", 0, "Cause: the update. In this step, to 2 units"),
         ("manual_sgd", "momentum", 0, "momentum=none and momentum=0.9"),
         ("manual_sgd", "adam", 0, "optimizers.ManualSGD(lr=1e-06) and torch.optim.Adam(lr=0.01)"),
     ],
@@ -212,8 +214,37 @@ def test_threads(explain):
 
 @pytest.mark.parametrize("second", ["myrelu", "mistake_edits_grad_output"])
 def test_never(explain, second):
-    text = explain("function=builtin", f"function={second}", steps=150)
-    assert "Never: all outputs, gradients and weights are equal in all 150 steps" in text
+    text = explain("function=builtin", f"function={second}", steps=120)
+    assert "Never: all outputs, gradients and weights are equal, bit for bit" in text
+    assert "in all 120 steps" in text
+
+
+def test_a_function_in_place(explain):
+    """Its input is overwritten, and yet the values that went in are right."""
+    activation = "function.activation._target_="
+    text = explain(
+        f"{activation}exercises.solutions.e25_in_place.InPlace.apply",
+        f"{activation}torch.nn.functional.leaky_relu +function.activation.negative_slope=0.1",
+    )
+    assert "First tensor that differs: the output of activation" in text
+    x, _, w1, _ = official()
+    at = [int(i) for i in re.search(r"the first is \[(\d+), (\d+)\]", text).groups()]
+    assert f"from: input {x.mm(w1)[*at].item():.9g}" in text
+    assert "Cause: rounding. Both compute the same function" in text
+
+
+def test_a_function_that_draws_random_numbers(explain):
+    """Each training continues with random numbers of its own, as it did alone."""
+    common = "function.activation._target_=torch.nn.functional.dropout"
+    text = explain("seed=0", "optimizer.lr=2e-6", common)
+    assert "does not give the recorded losses" not in text
+    assert "lr=1e-06 and lr=2e-06" in text
+
+
+def test_the_whole_network_in_one_function(explain):
+    network = "model=exercise_network model.network._target_=exercises.solutions.e18_network"
+    text = explain(f"{network}.Network.apply", "function=myrelu")
+    assert "Never: all outputs and losses are equal, bit for bit, in all 3 steps" in text
 
 
 def test_two_causes(explain):
@@ -248,7 +279,7 @@ def test_a_replay_that_differs_from_the_record_says_so_first(run_in):
     lines = words(why(first, second))
     assert "does not give the recorded losses of linearfunction: step 1 gives" in lines
     assert "PyTorch 1.0.0" in lines
-    assert "a possible cause, which is not shown" in lines
+    assert "a possible cause, but not shown" in lines
     assert "recorded losses of builtin" not in lines
 
 

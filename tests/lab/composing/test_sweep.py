@@ -45,6 +45,19 @@ def test_what_to_look_at_is_named_as_seen_from_here(tmp_path, monkeypatch, capsy
     ]
 
 
+def test_an_experiment_prints_its_question_first_and_what_to_look_at_last(tmp_path, capsys):
+    write_run(tmp_path / "0_builtin", [3.0, 2.0])
+    hydra = {"sweep": {"dir": str(tmp_path)}, "overrides": {"task": ["experiment=kink"]}}
+    config, experiment = OmegaConf.create({"hydra": hydra}), CompareRuns("Why?", "Look at this.")
+    experiment.on_multirun_start(config)
+    experiment.on_multirun_end(config)
+    experiment.on_run_start(config)
+    experiment.on_run_end(config)
+    lines = capsys.readouterr().out.splitlines()
+    assert (lines[0], lines[1][:11]) == ("Why?", "Loss curves")
+    assert lines[-3:] == ["Look at this.", "Why?", "Look at this."]
+
+
 @pytest.mark.parametrize(
     ("status", "code"),
     [("finished", 0), ("diverged", 1), ("failed", 1), ("running", 1), ("interrupted", 130)],
@@ -79,13 +92,14 @@ def test_every_job_of_an_experiment_can_be_composed(name):
     register_resolvers()
     with initialize_config_dir(str(HOME / "conf"), version_base="1.3"):
         chosen = [f"experiment={name}"]
-        params = compose("config", chosen, return_hydra_config=True).hydra.sweeper.params or {}
+        hydra_config = compose("config", chosen, return_hydra_config=True).hydra
+        params = hydra_config.sweeper.params or {}
         for key, values in params.items():
             for value in values.split(","):
                 config = compose("config", [*chosen, f"{key}={value}"])
                 assert OmegaConf.select(config, key) is not None
-    first_lines = (HOME / f"conf/experiment/{name}.yaml").read_text().splitlines()[1:4]
-    assert any(line.startswith("#") and line.endswith("?") for line in first_lines)
+    assert "?" in hydra_config.callbacks.compare.question
+    assert hydra_config.callbacks.compare.look_at
 
 
 @pytest.fixture(scope="module")
