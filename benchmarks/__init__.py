@@ -1,1 +1,1 @@
-"""The speed table of the README, one command: `python benchmarks/benchmark.py`."""
+"""Measurements, one command each: speed (`benchmark.py`), a GPU (`gpu.py`), and plain scripts."""

@@ -1,11 +1,11 @@
-"""What this lab costs, beside the plain script that it replaces.
+"""Compare the speed of this lab with the plain script that it replaces.
 
-    python benchmarks/benchmark.py             # some minutes
-    python benchmarks/benchmark.py --rounds 3  # quicker and rougher
+    python benchmarks/benchmark.py             # about 9 minutes
+    python benchmarks/benchmark.py --rounds 3  # faster and less precise
 
-The contenders of a table run in turn, round after round. A figure is the median over the rounds; a
-ratio is the median of the quotients within a round, with the smallest and the largest of them, so
-that a machine that slows down half-way favours nobody.
+The contenders of a table run in turn, round after round. A time is the median over the rounds. A
+ratio divides two times of the same round, and the median, smallest and largest ratio are printed,
+so that a machine that becomes slower halfway through favours no contender.
 """
 
 from __future__ import annotations
@@ -25,21 +25,19 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 from tqdm import tqdm
 
 HOME = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HOME))
 
 from benchmarks import plain  # noqa: E402
-from lab.composing.rules import validated  # noqa: E402
+from lab.composing.compose import compose_config  # noqa: E402
 from train import train  # noqa: E402
 
 Sizes = tuple[int, int, int, int]  # samples, features, hidden units, targets
 Contender = Callable[[], float]  # returns what a row shows: seconds or MiB
 
-OFFICIAL: Sizes = plain.OFFICIAL
+EXAMPLE: Sizes = plain.EXAMPLE
 LARGE: Sizes = (512, 1024, 1024, 10)
 LARGEST: Sizes = (2048, 2048, 2048, 10)
 FUNCTIONS = ["builtin", "relu", "nn", "myrelu", "linearfunction", "linearfunction_in_out", "custom"]
@@ -49,35 +47,30 @@ PAIRS = ["builtin", "myrelu", "nn", "linearfunction", "custom"]  # without and w
 LR = 1e-9
 
 
-def ours(*overrides: str, sizes: Sizes = OFFICIAL, steps: int = 500) -> float:
-    """Train as train.py does, every step recorded and shown; seconds a step, as the run says."""
+def ours(*overrides: str, sizes: Sizes = EXAMPLE, steps: int = 500) -> float:
+    """Train as train.py does, every step recorded and shown; returns the seconds a step."""
     keys = ("data.samples", "data.features", "model.hidden", "data.targets")
     size = [f"{key}={value}" for key, value in zip(keys, sizes, strict=True)]
     always = [*size, f"steps={steps}", f"optimizer.lr={LR}", "progress=true"]
-    if not any(override.startswith("threads=") for override in overrides):
-        always.append(f"threads={torch.get_num_threads()}")
-    with initialize_config_dir(str(HOME / "conf"), version_base="1.3"):
-        cfg = compose("config", [*always, *overrides], return_hydra_config=True)
-    choices = cfg.hydra.runtime.choices
-    config = validated(OmegaConf.masked_copy(cfg, [k for k in cfg if k != "hydra"]), choices, [])
+    always.append(f"threads={torch.get_num_threads()}")  # as many as the plain loop has
     with tempfile.TemporaryDirectory() as folder:
-        run = train(config, Path(folder))
+        run = train(compose_config(*always, *overrides), Path(folder))
     return 1 / run.summary.steps_per_second
 
 
-def theirs(sizes: Sizes = OFFICIAL, steps: int = 500, **options: object) -> float:
-    """The script that people write, each loss printed; seconds a step."""
+def theirs(sizes: Sizes = EXAMPLE, steps: int = 500, **options: object) -> float:
+    """Run the plain script, each loss printed; returns the seconds a step."""
     return plain.fit(range(steps), sizes, lr=LR, **options) / steps
 
 
-def theirs_recorded(sizes: Sizes = OFFICIAL, steps: int = 500, **options: object) -> float:
-    """The same, each loss recorded and shown as people do it; seconds a step."""
+def theirs_recorded(sizes: Sizes = EXAMPLE, steps: int = 500, **options: object) -> float:
+    """Run the plain script with `SummaryWriter` and a bar; returns the seconds a step."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         return plain.fit_recorded(steps, sizes, lr=LR, **options) / steps
 
 
 def products(sizes: Sizes, steps: int, device: str) -> float:
-    """The matrix products of a step and nothing else; seconds a step."""
+    """Compute only the matrix products of a step; returns the seconds a step."""
     samples, features, hidden, targets = sizes
     x, w1, h, w2, g = (
         torch.randn(*shape, device=device)
@@ -96,7 +89,7 @@ def products(sizes: Sizes, steps: int, device: str) -> float:
 
 
 def process(*command: str) -> float:
-    """A whole process; seconds."""
+    """Run `python *command` and return the seconds that it takes."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         subprocess.run([sys.executable, *command], cwd=folder, check=True, capture_output=True)
@@ -104,7 +97,7 @@ def process(*command: str) -> float:
 
 
 def peak_memory(*command: str) -> float:
-    """The most memory that a process ever held, as Linux tells it; MiB."""
+    """Run `python *command` and return the most memory that it ever held, in MiB (Linux only)."""
     peak = 0.0
     with tempfile.TemporaryDirectory() as folder:
         child = subprocess.Popen([sys.executable, *command], cwd=folder, stdout=subprocess.DEVNULL)
@@ -131,7 +124,7 @@ def table(
                     results[name].append(contender() * scale)
                 bar.update()
     first = next(iter(results.values()))
-    print(f"\n{title}\n\n| | {unit} | of the first |\n| --- | ---: | --- |")
+    print(f"\n{title}\n\n| | {unit} | relative to the first row |\n| --- | ---: | --- |")
     for name, values in results.items():
         ratios = [value / base for value, base in zip(values, first, strict=True)]
         spread = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
@@ -140,7 +133,7 @@ def table(
 
 @contextlib.contextmanager
 def quiet():
-    """What a contender prints and draws goes nowhere, the cheapest place that there is."""
+    """Throw away what a contender prints and draws: any other place would cost time."""
     with (
         open(os.devnull, "w") as nowhere,
         contextlib.redirect_stdout(nowhere),
@@ -150,10 +143,10 @@ def quiet():
 
 
 def loops(device: str, rounds: int) -> None:
-    """Seconds a step: the plain loop, ours, and what the hardware allows."""
+    """Time a step of the plain loop, of this lab, and of the matrix products alone."""
     on = f"device={device}"
     for sizes, steps, times in (
-        (OFFICIAL, 500, 3 * rounds),  # short, and so the noisiest
+        (EXAMPLE, 500, 3 * rounds),  # short, and so the noisiest
         (LARGE, 50, rounds),
         (LARGEST, 5, rounds),
     ):
@@ -163,18 +156,18 @@ def loops(device: str, rounds: int) -> None:
         table(
             f"A step at {shape} on {device}, {threads(device)}",
             {
-                "plain official loop, loss printed": partial(theirs, sizes, steps, device=device),
+                "the plain loop, loss printed": partial(theirs, sizes, steps, device=device),
                 "the same with SummaryWriter and tqdm": partial(
                     theirs_recorded, sizes, steps, device=device
                 ),
-                "ours, function=myrelu": partial(
+                "this lab, function=myrelu": partial(
                     ours, "function=myrelu", on, sizes=sizes, steps=steps
                 ),
                 "the matrix products alone": partial(products, sizes, steps, device),
             },
             times, 1e6, "µs",
         )  # fmt: skip
-        functions = FUNCTIONS if sizes == OFFICIAL else PAIRS
+        functions = FUNCTIONS if sizes == EXAMPLE else PAIRS
         table(
             f"Functions at {shape} on {device}, {threads(device)}",
             {
@@ -186,7 +179,7 @@ def loops(device: str, rounds: int) -> None:
 
 
 def details(device: str, rounds: int) -> None:
-    """What recording, compiling, more steps and more hidden units cost."""
+    """Time recording, compiling, more steps and more hidden units."""
     on = f"device={device}"
     table(
         f"Recording on {device}, {threads(device)}",
@@ -199,11 +192,11 @@ def details(device: str, rounds: int) -> None:
         rounds, 1e6, "µs",
     )  # fmt: skip
     table(
-        f"compile on {device}, {threads(device)}",
+        f"torch.compile on {device}, {threads(device)}",
         {
-            "compile=false": partial(ours, on, sizes=OFFICIAL, steps=500),
+            "compile=false": partial(ours, on, sizes=EXAMPLE, steps=500),
             # The first steps compile: that is part of what it costs.
-            "compile=true": partial(ours, on, "compile=true", sizes=OFFICIAL, steps=500),
+            "compile=true": partial(ours, on, "compile=true", sizes=EXAMPLE, steps=500),
             "compile=true, 20,000 steps": partial(ours, on, "compile=true", steps=20_000),
         },
         1, 1e6, "µs",
@@ -224,15 +217,15 @@ def details(device: str, rounds: int) -> None:
 
 
 def busy_machine(rounds: int) -> None:
-    """What a number of threads costs while other processes keep every core busy, and while not."""
+    """Time numbers of threads, on an idle machine and while other processes use every core."""
     most = torch.get_num_threads()
 
     def plain_script(sizes: Sizes, steps: int) -> float:
-        torch.set_num_threads(most)  # ours set their own
+        torch.set_num_threads(most)  # the runs of this lab set their own
         return theirs(sizes, steps)
 
     for others in (0, os.cpu_count() or 1):
-        for sizes, steps in ((OFFICIAL, 200), (LARGE, 20), (LARGEST, 3)):
+        for sizes, steps in ((EXAMPLE, 200), (LARGE, 20), (LARGEST, 3)):
             shape = "x".join(str(size) for size in sizes)
             with spinning(others):
                 table(
@@ -241,11 +234,11 @@ def busy_machine(rounds: int) -> None:
                         f"plain script, {most} threads (PyTorch's default)": partial(
                             plain_script, sizes, steps
                         ),
-                        "ours, threads=1": partial(ours, "threads=1", sizes=sizes, steps=steps),
-                        f"ours, threads={most}": partial(
+                        "this lab, threads=1": partial(ours, "threads=1", sizes=sizes, steps=steps),
+                        f"this lab, threads={most}": partial(
                             ours, f"threads={most}", sizes=sizes, steps=steps
                         ),
-                        "ours, threads=auto": partial(
+                        "this lab, threads=auto": partial(
                             ours, "threads=auto", sizes=sizes, steps=steps
                         ),
                     },
@@ -256,7 +249,7 @@ def busy_machine(rounds: int) -> None:
 
 @contextlib.contextmanager
 def spinning(count: int):
-    """Other processes that use a core each, until the block ends."""
+    """Run processes that use a core each, until the block ends."""
     children = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
@@ -267,24 +260,24 @@ def spinning(count: int):
 
 
 def processes(rounds: int) -> None:
-    """Whole processes, as a user starts them."""
+    """Time whole processes, as a user starts them, and measure their memory."""
     script, train_py = str(Path(plain.__file__)), str(HOME / "train.py")
     table(
         "A whole process, 500 steps",
         {
             "plain script, loss printed": partial(process, script),
             "the same with SummaryWriter and tqdm": partial(process, script, "recorded"),
-            "ours": partial(process, train_py, "function=myrelu"),
-            "ours, optimizer=sgd": partial(process, train_py, "optimizer=sgd"),
+            "this lab": partial(process, train_py, "function=myrelu"),
+            "this lab, optimizer=sgd": partial(process, train_py, "optimizer=sgd"),
             "import torch alone": partial(process, "-c", "import torch"),
-            "ours, 1 step": partial(process, train_py, "steps=1"),
+            "this lab, 1 step": partial(process, train_py, "steps=1"),
         },
         rounds, 1, "s",
     )  # fmt: skip
     table(
         "A sweep of 500-step runs, its table and picture included",
         {
-            f"{jobs} jobs": partial(process, train_py, "-m", f"seed=range({jobs})")
+            f"{jobs} job{'s' * (jobs > 1)}": partial(process, train_py, "-m", f"seed=range({jobs})")
             for jobs in (1, 10, 40)
         },
         1, 1, "s",
@@ -300,7 +293,7 @@ def processes(rounds: int) -> None:
         rounds, 1, "MiB",
     )  # fmt: skip
     table(
-        "Peak memory of a process at the official size",
+        "Peak memory of a process at 64x1000x100x10",
         {
             f"{steps:,} steps": partial(peak_memory, train_py, f"steps={steps}")
             for steps in (500, 5_000, 50_000)
@@ -310,7 +303,7 @@ def processes(rounds: int) -> None:
 
 
 def threads(device: str) -> str:
-    """How the CPU was used, for the heading of a table."""
+    """The number of threads, for the heading of a table."""
     count = torch.get_num_threads()
     return f"{count} thread{'s' if count > 1 else ''}" if device == "cpu" else "asynchronous"
 

@@ -1,4 +1,4 @@
-"""What people write today: the official example as one script, printing its loss or recording it.
+"""The older tutorial's two-layer example as one plain script that prints or records its loss.
 
 python benchmarks/plain.py            # 500 steps, each loss printed
 python benchmarks/plain.py recorded   # with SummaryWriter and tqdm
@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor
 
-OFFICIAL = (64, 1000, 100, 10)  # samples, features, hidden units, targets
+EXAMPLE = (64, 1000, 100, 10)  # samples, features, hidden units, targets
 
 
-class OfficialReLU(torch.autograd.Function):
+class MaskedReLU(torch.autograd.Function):
     """max(x, 0); the gradient is copied, and set to 0 where the input is negative."""
 
     @staticmethod
@@ -34,7 +34,7 @@ class OfficialReLU(torch.autograd.Function):
 
 def fit(
     steps: Iterable[int] = range(500),
-    sizes: tuple[int, int, int, int] = OFFICIAL,
+    sizes: tuple[int, int, int, int] = EXAMPLE,
     *,
     record: Callable[[int, float], object] = print,
     lr: float = 1e-6,
@@ -62,7 +62,7 @@ def fit(
     wait_for(device)
     start = time.perf_counter()
     for step in steps:
-        y_pred = OfficialReLU.apply(x.mm(w1)).mm(w2)
+        y_pred = MaskedReLU.apply(x.mm(w1)).mm(w2)
         loss = (y_pred - y).pow(2).sum()
         record(step, loss.item())
         loss.backward()
@@ -76,13 +76,13 @@ def fit(
 
 
 def wait_for(device: str) -> None:
-    """Let an accelerator finish what it was given; before a clock is read."""
+    """Let an accelerator finish its work, before a clock is read."""
     if device != "cpu":
         torch.accelerator.synchronize()
 
 
-def fit_recorded(steps: int = 500, sizes: tuple[int, int, int, int] = OFFICIAL, **options) -> float:
-    """The same with a SummaryWriter and a bar that shows the loss; seconds."""
+def fit_recorded(steps: int = 500, sizes: tuple[int, int, int, int] = EXAMPLE, **options) -> float:
+    """Run the same with a `SummaryWriter` and a bar that shows the loss; returns seconds."""
     from torch.utils.tensorboard import SummaryWriter
     from tqdm import tqdm
 

@@ -1,4 +1,4 @@
-"""What is fitted: inputs, targets, and the loss that fits them. Each call draws or loads it all."""
+"""Data sets: inputs, targets and the loss to minimize. Each function draws or loads its own."""
 
 from .data import Data
 from .digits import digits

@@ -1,4 +1,4 @@
-"""One problem: the full batch, its loss, and what is kept for the test."""
+"""One data set: the full batch, its loss, and a test set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 class Data(NamedTuple):
-    """A full batch and the loss that it is fitted with.
+    """A full batch and the loss to minimize.
 
     Attributes:
         x: inputs (samples, features) or (samples,), or None where the model needs none.

@@ -11,7 +11,7 @@ IMAGES, FEATURES, TARGETS = 1797, 64, 10
 
 
 def digits(samples: int, features: int, targets: int) -> Data:
-    """Load the digits: a fixed split, the same for every seed.
+    """Load the digits, split into training and test set the same way for every seed.
 
     Args:
         samples: images to train on, 1 to 1796; the others are the test set.
@@ -29,11 +29,13 @@ def digits(samples: int, features: int, targets: int) -> Data:
     """
     if (features, targets) != (FEATURES, TARGETS):
         raise ValueError(
-            f"data.features={features}, data.targets={targets}: the digits have "
+            f"data.features={features}, data.targets={targets} is not valid; the digits have "
             f"{FEATURES} features and {TARGETS} targets"
         )
     if not 1 <= samples < IMAGES:
-        raise ValueError(f"data.samples={samples}: 1 to {IMAGES - 1} of the {IMAGES} digits")
+        raise ValueError(
+            f"data.samples={samples} is not valid; use 1 to {IMAGES - 1} of the {IMAGES} digits"
+        )
     from sklearn.datasets import load_digits  # a second of imports that other data do not need
 
     bunch = load_digits()

@@ -1,4 +1,4 @@
-"""No data: for a model that returns the number to be made small."""
+"""No data, for a model whose output is the number to minimize."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data of PyTorch's official example: random inputs and random targets."""
+"""The data of the older "Learning PyTorch with Examples": random inputs and random targets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .data import Data
 
 
 def sum_of_squares(output: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """The official loss, `(output - y).pow(2).sum()`, in one operation and the same bits.
+    """The loss of the tutorial, `(output - y).pow(2).sum()`, as one operation with the same bits.
 
     >>> sum_of_squares(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 4.0])).item()
     5.0

@@ -1,7 +1,7 @@
-"""One `torch.autograd.Function` a file, forward beside backward.
+"""One `torch.autograd.Function` in each file, with forward and backward next to each other.
 
-The shipped ones are here under their own name (`functions.MyReLU`); one that you add is
-reached through its file (`functions.swish.Swish`).
+Import a shipped Function from here (`functions.MyReLU`), and one of your own from its file
+(`functions.swish.Swish`).
 """
 
 from functions.black_box import BlackBox

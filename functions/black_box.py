@@ -1,9 +1,9 @@
-"""BlackBox: y = f(x) for any elementwise Python callable f, differentiated by its values alone.
+"""BlackBox: y = f(x) for any elementwise Python callable f; the gradient is estimated.
 
     dy/dx = (f(x + h) - f(x - h)) / 2h, the central difference
 
-The step h is the cube root of the dtype's precision (6e-6 in float64, 5e-3 in float32), times |x|
-where that is over 1: there rounding and truncation err about equally.
+The step h is the cube root of the machine epsilon (6e-6 in float64, 5e-3 in float32), multiplied by
+|x| where |x| > 1. With this step the rounding error and the truncation error are about equal.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ class BlackBox(torch.autograd.Function):
     """Any callable, with an estimated gradient.
 
     Args:
-        function: tensor -> tensor of the same shape, elementwise. It may do anything inside: call
-            NumPy, a table, a compiled library. It is called once forward, twice backward.
+        function: tensor -> tensor of the same shape, elementwise. It may use anything inside:
+            NumPy, a table, a compiled library. forward calls it once, backward twice.
         input: (*), any shape, floating point.
 
     Returns:
         (*), `function(input)`.
 
-    Saved: `input`; `function` is kept on ctx, which is the place for what is no tensor.
+    Saved: `input`. `function` is stored on ctx directly, like anything that is not a tensor.
 
-    Differentiable where `function` is; beside a kink the estimate is wrong within h of it. A
-    second derivative is refused by `once_differentiable`: through a callable that PyTorch can't
-    see into, it would be silently zero.
+    Differentiable where `function` is; closer than h to a kink the estimate is wrong. PyTorch can't
+    see into the callable, so a second derivative would silently be zero; `once_differentiable`
+    raises an error instead.
 
-    Source: central differences, as `torch.autograd.gradcheck` takes them.
+    Source: central differences, as in `torch.autograd.gradcheck`.
 
     >>> x = torch.tensor([0.0, 1.0], dtype=torch.float64, requires_grad=True)
     >>> y = BlackBox.apply(torch.sin, x)

@@ -2,7 +2,7 @@
 
     dy/dx = g'(x), on purpose
 
-For an f whose own derivative is of no use: a staircase, a lookup, a rounding.
+Use it for an f whose own derivative is useless, such as a step function, a table or rounding.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ class BorrowedGradient(torch.autograd.Function):
     """Any callable, with the gradient of another.
 
     Args:
-        function: tensor -> tensor; what forward computes.
-        stand_in: tensor -> tensor of the same shape, made of PyTorch operations; what backward
-            differentiates.
+        function: tensor -> tensor; forward computes it.
+        stand_in: tensor -> tensor of the same shape, made of PyTorch operations; backward
+            returns its gradient.
         input: (*), any shape, floating point.
 
     Returns:
         (*), `function(input)`.
 
-    Saved: `input`; the stand-in is kept on ctx, which is the place for what is no tensor.
+    Saved: `input`. `stand_in` is stored on ctx directly, like anything that is not a tensor.
 
-    Differentiable, to every order, where `stand_in` is: whether `function` is does not matter. How
-    far the one derivative is from the other is for the caller to know.
+    Differentiable, to every order, where `stand_in` is; `function` need not be. Whether the two
+    derivatives are close enough is up to the caller.
 
     Source: surrogate gradients; Neftci, Mostafa, Zenke, "Surrogate Gradient Learning in Spiking
     Neural Networks", 2019 (arXiv:1901.09948).

@@ -17,7 +17,7 @@ class LegendrePolynomial3(torch.autograd.Function):
     Returns:
         (*), the dtype of input.
 
-    Saved: `input`, which the derivative is computed from.
+    Saved: `input`, from which backward computes the derivative.
 
     Differentiable everywhere, to every order.
 

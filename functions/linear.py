@@ -1,6 +1,6 @@
 """LinearFunction: forward y = x W^T + b, with W of shape (out_features, in_features).
 
-Its derivatives, for G = dL/dy with all leading dimensions folded into one:
+Its derivatives, for G = dL/dy with all leading dimensions flattened into one:
 
     dL/dx = G W        dL/dW = G^T x        dL/db = the sum of G over its rows
 """
@@ -21,12 +21,12 @@ class LinearFunction(torch.autograd.Function):
     Returns:
         (*, out_features), the dtype of input.
 
-    Saved: `input` and `weight`, each for the gradient of the other. Both exist already; nothing is
-    copied. Only the gradients that `ctx.needs_input_grad` asks for are computed: the data itself
-    needs none, and that product is as large as the one for the weight.
+    Saved: `input` and `weight`, because each is needed for the gradient of the other. Nothing is
+    copied. Only the gradients that `ctx.needs_input_grad` asks for are computed: input data needs
+    none, and its gradient would cost as much as that of the weight.
 
-    Differentiable everywhere, to every order. `ctx` is an argument of forward, since
-    `setup_context` costs 10 to 20 µs more at every call; so it does not work under `torch.func`.
+    Differentiable everywhere, to every order. forward takes `ctx`, because `setup_context` costs 10
+    to 20 µs more at every call; therefore this Function does not work under `torch.func`.
 
     Source: "Extending PyTorch", PyTorch notes.
 
@@ -47,7 +47,7 @@ class LinearFunction(torch.autograd.Function):
     def forward(
         ctx, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """Compute the output. `ctx` carries what backward needs from this call to that one."""
+        """Compute the output. `ctx` stores what backward will need."""
         ctx.save_for_backward(input, weight)
         output = input.matmul(weight.t())
         if bias is not None:
@@ -58,10 +58,11 @@ class LinearFunction(torch.autograd.Function):
     def backward(ctx, grad_output: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Multiply `grad_output` (dL/dy, of the output's shape) by the derivative for each input.
 
-        `ctx` holds what forward saved. Returns one gradient an input, None where none is needed.
+        `ctx` holds what forward saved. Returns one gradient for each input, and None where none is
+        needed.
         """
         input, weight = ctx.saved_tensors
-        # A call without bias has two entries here, one with bias three.
+        # There are two entries without bias, three with it.
         needs_input, needs_weight, *needs_bias = ctx.needs_input_grad
         grad_input = grad_weight = grad_bias = None
         if needs_input:

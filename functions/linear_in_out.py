@@ -1,6 +1,6 @@
 """LinearFunctionInOut: forward y = x W + b, with W of shape (in_features, out_features).
 
-Its derivatives, for G = dL/dy with all leading dimensions folded into one:
+Its derivatives, for G = dL/dy with all leading dimensions flattened into one:
 
     dL/dx = G W^T      dL/dW = x^T G        dL/db = the sum of G over its rows
 """
@@ -21,14 +21,14 @@ class LinearFunctionInOut(torch.autograd.Function):
     Returns:
         (*, out_features), the dtype of input.
 
-    Saved: `input` and `weight`, each for the gradient of the other. Both exist already; nothing is
-    copied. Only the gradients that `ctx.needs_input_grad` asks for are computed. The products are
-    those of autograd for `x.mm(weight)`, operand for operand, so the bits are the same too.
+    Saved: `input` and `weight`, because each is needed for the gradient of the other. Nothing is
+    copied. Only the gradients that `ctx.needs_input_grad` asks for are computed. The products have
+    the same operands as those of autograd for `x.mm(weight)`, so the bits are the same too.
 
-    Differentiable everywhere, to every order. `ctx` is an argument of forward, since
-    `setup_context` costs 10 to 20 µs more at every call; so it does not work under `torch.func`.
+    Differentiable everywhere, to every order. forward takes `ctx`, because `setup_context` costs 10
+    to 20 µs more at every call; therefore this Function does not work under `torch.func`.
 
-    Source: "Extending PyTorch", PyTorch notes, with the weight the other way round.
+    Source: "Extending PyTorch", PyTorch notes, with a transposed weight.
 
     >>> x = torch.tensor([[1.0, 2.0]])
     >>> weight = torch.tensor([[3.0, 5.0, 7.0], [4.0, 6.0, 8.0]], requires_grad=True)
@@ -44,7 +44,7 @@ class LinearFunctionInOut(torch.autograd.Function):
     def forward(
         ctx, input: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """Compute the output. `ctx` carries what backward needs from this call to that one."""
+        """Compute the output. `ctx` stores what backward will need."""
         ctx.save_for_backward(input, weight)
         output = input.matmul(weight)
         if bias is not None:
@@ -55,10 +55,11 @@ class LinearFunctionInOut(torch.autograd.Function):
     def backward(ctx, grad_output: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Multiply `grad_output` (dL/dy, of the output's shape) by the derivative for each input.
 
-        `ctx` holds what forward saved. Returns one gradient an input, None where none is needed.
+        `ctx` holds what forward saved. Returns one gradient for each input, and None where none is
+        needed.
         """
         input, weight = ctx.saved_tensors
-        # A call without bias has two entries here, one with bias three.
+        # There are two entries without bias, three with it.
         needs_input, needs_weight, *needs_bias = ctx.needs_input_grad
         grad_input = grad_weight = grad_bias = None
         if needs_input:

@@ -1,6 +1,6 @@
-"""The classic wrong backwards. A comment marks the wrong line of each; `mistake` declares its kind.
+"""Classic mistakes in backward. A comment marks the wrong line; `mistake` declares its kind.
 
-Several even train. `python check.py` must find each of them, and of that kind.
+Several of these Functions even train. `python check.py` must find each mistake and name its kind.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class ReLUNoMask(torch.autograd.Function):
 
 
 class ReLUEditsGradOutput(torch.autograd.Function):
-    """Rectified linear unit, elementwise: (*) -> (*). Its backward changes grad_output in place.
+    """Rectified linear unit, elementwise: (*) -> (*). Its backward modifies grad_output.
 
-    The numbers are right as long as nobody else holds grad_output. In `relu(x) + x` the other
-    branch does, and its gradient is masked too: the 1.0 at x = -1 is lost.
+    The numbers are right as long as no other code uses grad_output. In `relu(x) + x` the other
+    branch receives the same tensor, so its gradient is masked too: the 1.0 at x = -1 is lost.
 
     Right: `grad_output.masked_fill(input < 0, 0)`, which makes a new tensor.
 
@@ -65,7 +65,7 @@ class ReLUEditsGradOutput(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_output: torch.Tensor) -> torch.Tensor:
         (input,) = ctx.saved_tensors
-        # Wrong: the sum in `relu(x) + x` passes the same tensor to its other branch.
+        # Wrong: the other branch of the sum receives the same tensor.
         return grad_output.masked_fill_(input < 0, 0)
 
     @staticmethod
@@ -77,7 +77,7 @@ class LinearBiasAveraged(torch.autograd.Function):
     """y = x W^T + b: (N, in_features), (out_features, in_features), (out_features,) ->
     (N, out_features). Its bias gradient is the mean over the rows.
 
-    Right: `grad_output.sum(0)`; every row got the same bias, so their gradients add up.
+    Right: `grad_output.sum(0)`; every row uses the same bias, so the gradients add up.
 
     >>> x, weight, bias = torch.ones(4, 2), torch.ones(3, 2), torch.ones(3, requires_grad=True)
     >>> LinearBiasAveraged.apply(x, weight, bias).sum().backward()
@@ -111,8 +111,8 @@ class LinearTransposedWeight(torch.autograd.Function):
     """y = x W^T: (N, in_features), (out_features, in_features) -> (N, out_features). Its weight
     gradient is transposed.
 
-    Right: `grad_output.t().mm(input)`, which has the shape of weight. Where weight is not square,
-    PyTorch refuses the wrong shape; where it is, nothing does.
+    Right: `grad_output.t().mm(input)`, which has the shape of weight. PyTorch refuses the
+    wrong shape, unless weight is square.
 
     >>> x = torch.tensor([[1.0, 2.0]])
     >>> weight = torch.eye(2, requires_grad=True)
@@ -140,10 +140,10 @@ class LinearTransposedWeight(torch.autograd.Function):
 
 
 class ExpIntermediateOnCtx(torch.autograd.Function):
-    """exp(x^2), elementwise: (*) -> (*). Right once, wrong twice.
+    """exp(x^2), elementwise: (*) -> (*). The gradient is right, its own gradient is wrong.
 
-    The square is neither an input nor an output, so a second derivative treats `ctx.square` as a
-    constant: its part of the gradient is lost, and nothing says so.
+    The square is neither an input nor an output, so a second derivative treats the value stored on
+    ctx as a constant: its part of the gradient is lost without an error.
 
     Right: save `input`, and square it again in backward.
 
@@ -165,7 +165,7 @@ class ExpIntermediateOnCtx(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad_output: torch.Tensor) -> torch.Tensor:
         (input,) = ctx.saved_tensors
-        # Wrong at second order: ctx.square knows nothing of input any more.
+        # Wrong in a second derivative: ctx.square has no graph that leads back to input.
         return grad_output * 2 * input * ctx.square.exp()
 
     @staticmethod

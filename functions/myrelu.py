@@ -1,8 +1,8 @@
-"""MyReLU: forward max(x, 0); derivative 1 where x > 0, 0 where x < 0, and at exactly 0 a choice.
+"""MyReLU: forward max(x, 0); derivative 1 where x > 0 and 0 where x < 0.
 
-There backward passes the gradient on, as PyTorch's official example and `clamp(min=0)` do.
-`torch.relu` stops it there, so two networks that differ in this alone have different loss curves
-after enough steps.
+At exactly 0 there is no derivative, and backward has a choice. This one passes the gradient on, as
+the older PyTorch tutorial and `clamp(min=0)` do; `torch.relu` stops it. Two networks that differ
+only in this have different loss curves after enough steps.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ class MyReLU(torch.autograd.Function):
     Returns:
         (*), the dtype of input: each negative number replaced by 0.
 
-    Saved: `input`, because backward must know where it was negative. It is the tensor that exists
-    already, not a copy.
+    Saved: `input`, because backward must know where it was negative. Nothing is copied, since the
+    tensor exists anyway.
 
-    Not differentiable at 0: the one-sided derivatives are 0 and 1. Backward chooses 1. An infinite
-    gradient that is masked becomes NaN, since the mask is a factor.
+    Not differentiable at 0: the one-sided derivatives are 0 and 1, and backward uses 1. An infinite
+    gradient becomes NaN where the mask is 0, because backward multiplies by the mask.
 
-    `ctx` is an argument of forward. The other way to write it, with `setup_context`, is what
-    `torch.func` (vmap, grad) needs, and costs 10 to 20 µs more at every call: forward and backward
-    of a (64, 100) input take 30 % longer. So this Function does not work under `torch.func`.
+    forward takes `ctx`. `torch.func` (vmap, grad) requires the other form, with `setup_context`,
+    which costs 10 to 20 µs more at every call: forward and backward of a (64, 100) input take 30 %
+    longer. Therefore this Function does not work under `torch.func`.
 
-    Source: "Defining new autograd functions", PyTorch tutorials ("Learning PyTorch with
-    Examples").
+    Source: "PyTorch: Defining new autograd functions" in the older PyTorch tutorial "Learning
+    PyTorch with Examples" (until December 2020).
 
     >>> x = torch.tensor([-1.0, 0.0, 2.0], requires_grad=True)
     >>> y = MyReLU.apply(x)
@@ -43,7 +43,7 @@ class MyReLU(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, input: torch.Tensor) -> torch.Tensor:
-        """Compute the output. `ctx` carries what backward needs from this call to that one."""
+        """Compute the output. `ctx` stores what backward will need."""
         ctx.save_for_backward(input)
         return input.clamp(min=0)
 

@@ -11,20 +11,20 @@ from torch.autograd.function import once_differentiable
 
 
 class NumpySoftplus(torch.autograd.Function):
-    """Softplus, elementwise, outside PyTorch.
+    """Softplus, elementwise, computed outside PyTorch.
 
     Args:
         input: (*), any shape, floating point, on any device.
 
     Returns:
-        (*), the dtype and device of input. NumPy works on the CPU in float64, which every
-        floating dtype fits into; both ways are copies.
+        (*), the dtype and device of input. NumPy computes on the CPU in float64, so the
+        data is copied there and back.
 
     Saved: `input`.
 
-    Differentiable everywhere, once: backward leaves PyTorch as well, so a second derivative is
-    refused by `once_differentiable` instead of being silently zero. For the same reason it does
-    not work under `torch.func`: a transformed tensor has no NumPy array.
+    Differentiable everywhere, once. backward uses NumPy too, so a second derivative would silently
+    be zero; `once_differentiable` raises an error instead. This Function does not work under
+    `torch.func`, whose tensors have no NumPy array.
 
     Source: Dugas et al., "Incorporating Second-Order Functional Knowledge for Better Option
     Pricing", 2001.

@@ -1,8 +1,8 @@
 """SignSTE: forward sign(x), with a straight-through estimate in place of its derivative.
 
-The derivative of sign is 0 wherever it exists, so nothing would train through it. Backward is
-that of clamp(x, -1, 1) instead: the gradient passes where |x| <= 1 and stops outside, where a
-larger step of x could not change the sign any time soon.
+The derivative of sign is 0 wherever it exists, so the layers before it would not learn. backward
+uses the derivative of clamp(x, -1, 1) instead: it passes the gradient where |x| <= 1 and stops it
+elsewhere, where a small change of x does not change the sign.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class SignSTE(torch.autograd.Function):
 
     Saved: `input`, because backward must know where |x| <= 1.
 
-    Not differentiable at 0, and of derivative 0 everywhere else. The surrogate has kinks of its
-    own, at -1 and 1; there it passes the gradient on.
+    Not differentiable at 0; the derivative is 0 everywhere else. The surrogate has kinks at -1 and
+    1, where backward passes the gradient on.
 
     Source: Bengio, Leonard, Courville, "Estimating or Propagating Gradients Through Stochastic
     Neurons for Conditional Computation", 2013 (arXiv:1308.3432); clipped as in Hubara et al.,

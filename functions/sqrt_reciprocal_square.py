@@ -2,7 +2,7 @@
 
     dz/dx = 1 / (2 sqrt(x)) - 1 / x^2        dz/dy = 4 y
 
-Its minimum, where both are 0, is at x = 2^(2/3) and y = 0; there z = 1.88988.
+Both are 0 at the minimum, x = 2^(2/3) and y = 0, where z = 1.88988.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import torch
 
 
 class SqrtReciprocalSquare(torch.autograd.Function):
-    """A function of two tensors, elementwise; one gradient for each.
+    """A function of two tensors, elementwise, with one gradient for each.
 
     Args:
         x: (*), any shape, floating point, positive.
         y: (*), shape and dtype of x.
 
     Returns:
-        (*), the dtype of x. For a negative x it is NaN, as `torch.sqrt` has it.
+        (*), the dtype of x; NaN where x is negative, as with `torch.sqrt`.
 
-    Saved: `x` and `y`. Their square root and reciprocal are computed again in backward: kept on
-    ctx, they would be constants to a second derivative.
+    Saved: `x` and `y`. backward recomputes the square root and the reciprocal, because a second
+    derivative would treat values stored on ctx as constants.
 
     Differentiable for x > 0, to every order.
 

@@ -9,7 +9,7 @@ import torch
 
 
 class SumSqrt(torch.autograd.Function):
-    """A sum, so that one number's gradient is spread over a whole tensor.
+    """A sum over all elements, so that the gradient of one number is spread over a whole tensor.
 
     Args:
         input: (*), any shape, floating point, every element outside [-1, 1].
@@ -18,13 +18,13 @@ class SumSqrt(torch.autograd.Function):
         (), the dtype of input.
 
     Raises:
-        ValueError: an element of input lies in [-1, 1] or is NaN. Not under `torch.compile`,
-            where a branch on values is not possible: there the result is NaN.
+        ValueError: an element of input lies in [-1, 1] or is NaN. Under `torch.compile`,
+            which allows no branch on values, the result is NaN instead.
 
     Saved: `input`.
 
-    Differentiable for |x| > 1, to every order. `torch.func.vmap` forbids the branch on values that
-    refuses an input outside the domain, so it does not work there.
+    Differentiable for |x| > 1, to every order. It does not work under `torch.func.vmap`, which
+    forbids the branch on values that checks the domain.
 
     Source: calculus; a first example of a reduction.
 

@@ -1,4 +1,4 @@
-"""Template: y = x^3; derivative 3 x^2. Copy this file, and put your own formula in its place."""
+"""Template: y = x^3; derivative 3 x^2. Copy this file and replace the formula."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Template(torch.autograd.Function):
     Returns:
         (*), the dtype of input.
 
-    Saved: `input`, which the derivative is computed from.
+    Saved: `input`, from which backward computes the derivative.
 
     Differentiable everywhere, to every order.
 
@@ -29,8 +29,8 @@ class Template(torch.autograd.Function):
     [3.0, 12.0]
     """
 
-    # PyTorch makes the rule for torch.func.vmap from the methods below; it can where they use
-    # PyTorch's operations alone and do not branch on values.
+    # PyTorch generates the rule for torch.func.vmap from the methods below. That works if they use
+    # only PyTorch operations and do not branch on values.
     generate_vmap_rule = True
 
     @staticmethod
@@ -39,17 +39,17 @@ class Template(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx, inputs: tuple, output: torch.Tensor) -> None:
-        # Inputs and outputs go through save_for_backward, what is no tensor onto ctx itself.
+        # Save input and output tensors with save_for_backward; store anything else on ctx.
         ctx.save_for_backward(*inputs)
 
     @staticmethod
     def backward(ctx, grad_output: torch.Tensor) -> torch.Tensor:
-        # One gradient for each input of forward, None for those that have none.
+        # Return one gradient for each input of forward, and None for an input that needs none.
         (input,) = ctx.saved_tensors
         return grad_output * 3 * input**2
 
-    # For check.py: a list of tuples of arguments, where the formula is defined and smooth. Left
-    # out, it tries random numbers of a few shapes.
+    # For check.py: a list of argument tuples at which the formula is defined and smooth. Without
+    # this method it tries random numbers of a few shapes.
     @staticmethod
     def sample_inputs() -> list[tuple]:
         return [(torch.randn(2, 3),)]

@@ -1,4 +1,4 @@
-"""What the commands share: runs and curves on disk, gradient verdicts, devices, errors."""
+"""Everything that the three commands need and a learner need not read (README.md)."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What one run is: the config, once `lab.composing.rules` has validated it."""
+"""The config of one run, after `lab.composing.rules` has validated it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Config:
     """One attribute for each key of conf/config.yaml, with every interpolation resolved.
 
     Args:
-        function, model, data, optimizer: what each part is made of, `_target_` and arguments.
+        function, model, data, optimizer: `_target_` and arguments of each part.
         choices: the file that was chosen for each of these four, such as `{"function": "myrelu"}`.
         overrides: the command line, as it was typed.
         resume: the run folder to resume, or None for a new run.
@@ -47,7 +47,7 @@ class Config:
     def from_keys(
         cls, keys: Mapping[str, Any], choices: Mapping[str, str], overrides: tuple[str, ...] = ()
     ) -> Self:
-        """The config of a run that was recorded; keys that no longer exist are left out.
+        """Make the config of a recorded run; keys that no longer exist are left out.
 
         Args:
             keys: nested as in conf/config.yaml.

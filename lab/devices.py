@@ -1,4 +1,4 @@
-"""From the word in the config to a device that is there."""
+"""From the name of a device in the config to a device that exists."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ ALLOWED = "cpu, cuda, cuda:N, mps or auto"
 
 
 def pick_device(name: str) -> torch.device:
-    """The device of that name, checked to exist.
+    """Return the device of that name, after checking that it exists.
 
     Args:
-        name: cpu, cuda, cuda:1, mps, or auto: the accelerator that PyTorch finds, else the CPU.
+        name: cpu, cuda, cuda:1, mps, or auto for the accelerator that PyTorch finds, else the CPU.
 
     Raises:
         UserError: no such name, or no such device on this machine; says what to do.
@@ -21,7 +21,7 @@ def pick_device(name: str) -> torch.device:
     >>> pick_device("cpu")
     device(type='cpu')
     """
-    # An accelerator that PyTorch was built for may still be missing from the machine.
+    # PyTorch may be built for an accelerator that this machine does not have.
     found = torch.accelerator.current_accelerator(check_available=True)
     if name == "auto":
         return found or torch.device("cpu")

@@ -22,8 +22,8 @@ INSTALLED = [Path(path) for path in {*sysconfig.get_paths().values()}]
 class UserError(Exception):
     """A mistake of the user; its text names the key, the value and what is allowed.
 
-    >>> str(UserError("steps=-1: a whole number of at least 1"))
-    'steps=-1: a whole number of at least 1'
+    >>> str(UserError("steps=-1 is not valid; use a whole number of at least 1"))
+    'steps=-1 is not valid; use a whole number of at least 1'
     """
 
     exit_code = 2
@@ -51,8 +51,10 @@ def message_of(error: BaseException) -> tuple[str, int]:
         return "interrupted\n", 130
     if isinstance(error, UserError):
         return f"error: {error}\n", error.exit_code
-    if isinstance(error, BrokenPipeError):  # `| head` has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the rest of the output
+    if isinstance(error, BrokenPipeError):  # the reader, such as `| head`, has ended
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # drops the rest of the output
         return "", 141
     if isinstance(error, OSError) and not users_lines(error):
         where = f"{error.filename}: " if error.filename else ""
@@ -93,7 +95,7 @@ def one_line(error: BaseException) -> str:
 
 
 def _unwritten(error: BaseException) -> str:
-    """Which method still raises NotImplementedError; an empty text for any other error."""
+    """A sentence on the method that is not written yet; an empty text for any other error."""
     users = [frame for frame in _frames(error) if is_users_file(_file(frame))]
     if type(error) is not NotImplementedError or str(error) or not users:
         return ""
@@ -120,7 +122,7 @@ def user_traceback(error: BaseException) -> str:
 
 
 def users_lines(error: BaseException) -> str:
-    """The same traceback; "" for an error that did not pass through the user's code."""
+    """The same traceback, or "" if the error did not pass through the user's code."""
     passed = any(is_users_file(_file(frame)) for frame in _frames(error))
     return user_traceback(error) if passed or _is_users_syntax(error) else ""
 

@@ -1,4 +1,4 @@
-"""Files that are whole or the old ones, even if the process is killed or the disk is full."""
+"""Files that hold all of the new content or all of the old, after a kill or on a full disk too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from lab.errors import UserError
 
 with warnings.catch_warnings():
-    # A system without fcntl gets a lock file that holds the process id; a dead owner's is broken.
+    # Without fcntl the lock is a file with a process id; filelock breaks that of a dead process.
     warnings.filterwarnings("ignore", "only soft file lock is available", UserWarning)
     from filelock import FileLock, Timeout
 
@@ -39,8 +39,8 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Bring the names in a folder to the disk, so that a power cut does not take a new one back."""
-    if os.name != "posix":  # Windows opens no folders
+    """Sync the names in a folder, so that a power cut does not remove a new one."""
+    if os.name != "posix":  # Windows can't open a folder
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -50,7 +50,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def append_whole(path: Path, file: FileIO, content: bytes) -> None:
-    """Append all of `content` to an unbuffered file and bring it to the disk, or append nothing.
+    """Append all of `content` to an unbuffered file and sync it, or append nothing.
 
     Args:
         path: of the file, for the message.
@@ -85,13 +85,13 @@ def system_errors_named(path: Path) -> Iterator[None]:
 
 @contextmanager
 def locked(folder: Path, wait: bool = False) -> Iterator[None]:
-    """Keep other processes that ask for it out of a folder, until the end of this one at most.
+    """Hold the lock of a folder; the system releases it when this process ends, however it ends.
 
     Args:
         wait: whether to wait for another process that is in it.
 
     Raises:
-        UserError: another process is in it, or the folder can't be written.
+        UserError: another process holds it, or the folder can't be written.
     """
     lock = FileLock(folder / LOCK, blocking=wait)
     with system_errors_named(folder / LOCK):

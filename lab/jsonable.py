@@ -1,4 +1,4 @@
-"""What JSON has no word for."""
+"""Numbers that JSON can't represent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def jsonable(value: Any) -> Any:
-    """The same, with numbers that are not finite as the texts "nan", "inf" and "-inf".
+    """Replace numbers that are not finite by the texts "nan", "inf" and "-inf".
 
     >>> jsonable({"loss": float("inf"), "steps": [1, 2.5]})
     {'loss': 'inf', 'steps': [1, 2.5]}

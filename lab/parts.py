@@ -21,12 +21,12 @@ from lab.errors import UserError, users_lines
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 PYTORCHS_THREADS = torch.get_num_threads()  # before a run has set a number of its own
-# Multiplications in one forward from which a second thread is worth its cost: docs/speed.md.
+# With fewer multiplications in a forward, a second thread is not worthwhile: docs/speed.md.
 MULTIPLICATIONS_FOR_THREADS = 10**8
 
 
 class Optimizer(Protocol):
-    """What the loop needs of an optimizer: any of `torch.optim` has it, and so has `ManualSGD`."""
+    """The methods that the loop calls; those of `torch.optim` and `ManualSGD` have them."""
 
     def step(self) -> Any: ...
     def zero_grad(self) -> None: ...
@@ -151,10 +151,10 @@ def check_fits(model: nn.Module, function: str) -> None:
 
 
 def threads_for(config: Config, data: Any, parameters: Iterable[Tensor]) -> int:
-    """How many CPU threads this run gets: `threads` of the config, or what `auto` stands for.
+    """The number of CPU threads of this run: `threads` of the config, or what `auto` means.
 
-    One thread for a small network: more of them gain little there, wait for each other on a busy
-    machine, and change the last digits. PyTorch's own number for a large one.
+    A small network gets one thread, because more threads gain little, wait for each other on a busy
+    machine, and change the last digits. A large network gets PyTorch's own number.
     """
     if config.threads != "auto":
         return int(config.threads)

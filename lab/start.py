@@ -1,8 +1,7 @@
-"""How `python train.py` starts; imported before PyTorch.
+"""Prepare the start of `python train.py`; imported before PyTorch.
 
-Ctrl-C during the imports ends without a traceback. The garbage collector is off until all is
-imported: what is imported stays, and the collector would walk through all of PyTorch again and
-again (0.6 s).
+Ctrl-C during the imports gives no traceback. The garbage collector is off during the imports,
+because it would examine all of PyTorch again and again (0.6 s) without finding anything to free.
 """
 
 # ruff: noqa: E402
@@ -21,8 +20,8 @@ from typing import Any
 def _let_argparse_skip_lazy_help() -> None:
     """Let Hydra start on Python 3.14, whose argparse formats every help string at once.
 
-    Hydra 1.3.8 gives `--shell-completion` a help object that is no string until it is printed
-    (hydra#3121). This can go when Hydra gives it a string.
+    Hydra 1.3.8 gives `--shell-completion` a help object that becomes a string when it is printed
+    (hydra#3121). Remove this when Hydra gives it a string.
     """
     check = getattr(argparse._ActionsContainer, "_check_help", None)
     if check is None:

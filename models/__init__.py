@@ -1,4 +1,4 @@
-"""Modules: they keep parameters and state. The Functions that they use are handed to them."""
+"""Modules: they hold the parameters. The Functions that they use are arguments."""
 
 from .cubic import Cubic
 from .linear import Linear, mm

@@ -1,4 +1,4 @@
-"""A Module over a linear Function: the Module keeps weight and bias, the Function computes."""
+"""A Module over a linear Function: the Module holds weight and bias, the Function computes."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def mm(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 class Linear(nn.Module):
-    """y = function(x, weight, bias): keeps the parameters that a Function can not keep.
+    """y = function(x, weight, bias), with the parameters that a Function can't hold.
 
-    A Function is called anew each time and remembers nothing between two calls. What is to be
-    trained, moved with `.to(device)` and saved in a `state_dict` therefore lives here.
+    A Function is stateless. Weights that are trained, moved with `.to(device)` and saved in a
+    `state_dict` therefore belong to a Module.
 
     Args:
         in_features: size of the last dimension of the input.
@@ -62,7 +62,7 @@ class Linear(nn.Module):
     ) -> None:
         super().__init__()
         if layout not in ("out_in", "in_out"):
-            raise ValueError(f"layout={layout}: out_in or in_out")
+            raise ValueError(f"layout={layout} is not valid; use out_in or in_out")
         self.in_features = in_features
         self.out_features = out_features
         self.function = function

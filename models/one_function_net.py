@@ -1,4 +1,4 @@
-"""The two-layer network of the official example, computed by a single Function."""
+"""The network of `TwoLayerNet`, computed by a single Function."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from .two_layer_net import INITS
 
 
 class OneFunctionNet(nn.Module):
-    """network(x, w1, w2): keeps the two weights; the Function computes all the rest.
+    """network(x, w1, w2), with the two weights; the Function computes everything else.
 
-    The weights start as those of a `TwoLayerNet` without biases: w1, then w2, drawn from the global
-    random state. They also have the same names, `linear1.weight` and `linear2.weight`, so that two
-    trainings can be compared tensor by tensor.
+    The weights start as those of a `TwoLayerNet` without biases: w1 and then w2 are drawn from the
+    global random state. They also have the same names, `linear1.weight` and `linear2.weight`, so
+    that two trainings can be compared tensor by tensor.
 
     Args:
         features, hidden, targets: widths of the input, the hidden layer and the output.
-        init: "normal" (the official N(0, 1)) or "he" (N(0, 2 / in_features)).
+        init: "normal" (N(0, 1), as in the tutorial) or "he" (N(0, 2 / in_features)).
         network: callable (x, w1, w2) -> (samples, targets), with x (samples, features),
             w1 (features, hidden) and w2 (hidden, targets).
 

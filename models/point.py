@@ -1,4 +1,4 @@
-"""No network at all: two numbers, to be moved downhill on a surface."""
+"""Two numbers instead of a network: gradient descent moves them downhill on a surface."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Point(nn.Module):
 
     Args:
         x, y: where the descent starts.
-        function: (x, y) -> height, scalars all, such as `SqrtReciprocalSquare.apply`.
+        function: (x, y) -> height, all of them scalars, such as `SqrtReciprocalSquare.apply`.
 
     >>> Point(3.0, 2.0, function=lambda x, y: x * y)(None).item()
     6.0

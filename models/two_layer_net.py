@@ -1,4 +1,4 @@
-"""The network of PyTorch's official example: linear, activation, linear."""
+"""The network of the older "Learning PyTorch with Examples": linear, activation, linear."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-# A weight as the official script draws it, (in_features, out_features), and the same draw scaled
+# A weight as the tutorial's script draws it, (in_features, out_features), and the same draw scaled
 # so that the variance of the activations stays the same from layer to layer (He et al., 2015).
 INITS: dict[str, Callable[[int, int], Tensor]] = {
     "normal": torch.randn,
@@ -20,16 +20,16 @@ INITS: dict[str, Callable[[int, int], Tensor]] = {
 
 
 class TwoLayerNet(nn.Module):
-    """activation(x @ w1) @ w2, told which linear layer and which activation to use.
+    """activation(x @ w1) @ w2, with any linear layer and any activation.
 
-    Every choice of linear layer starts from the same numbers: w1, then w2, are drawn from the
-    global random state in the layout of the official script, transposed where the layer wants it;
-    biases start at zero.
+    Every linear layer starts from the same numbers: w1 and then w2 are drawn from the global random
+    state in the layout of the tutorial's script, and transposed if the layer has the other layout.
+    Biases start at zero.
 
     Args:
         features, hidden, targets: widths of the input, the hidden layer and the output.
         bias: whether the layers have one.
-        init: "normal" (the official N(0, 1)) or "he" (N(0, 2 / in_features)).
+        init: "normal" (N(0, 1), as in the tutorial) or "he" (N(0, 2 / in_features)).
         linear: makes a layer, called as `linear(in_features, out_features, bias=bias)`.
         layout: the shape of that layer's weight, "out_in" or "in_out".
         activation: tensor -> tensor of the same shape.
@@ -52,10 +52,10 @@ class TwoLayerNet(nn.Module):
     ) -> None:
         super().__init__()
         if init not in INITS:
-            raise ValueError(f"init={init}: one of {', '.join(INITS)}")
+            raise ValueError(f"init={init} is not valid; use {' or '.join(INITS)}")
         if layout not in ("out_in", "in_out"):
-            raise ValueError(f"layout={layout}: out_in or in_out")
-        # Drawn before the layers are made: some layers draw numbers of their own.
+            raise ValueError(f"layout={layout} is not valid; use out_in or in_out")
+        # Draw these before the layers are made, because some layers draw random numbers too.
         weights = [INITS[init](features, hidden), INITS[init](hidden, targets)]
         self.linear1 = linear(features, hidden, bias=bias)
         self.linear2 = linear(hidden, targets, bias=bias)

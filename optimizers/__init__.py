@@ -1,4 +1,4 @@
-"""Updates written out by hand; any of `torch.optim` is a three-line file in conf/optimizer/."""
+"""Updates written out by hand. For one of `torch.optim`, add a file to conf/optimizer/."""
 
 from .manual_sgd import ManualSGD
 

@@ -1,4 +1,4 @@
-"""Gradient descent with the update in plain sight:  w <- w - lr * dloss/dw."""
+"""Gradient descent, with the update written out:  w <- w - lr * dloss/dw."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import torch
 
 
 class ManualSGD:
-    """The update of PyTorch's official example, for any parameters.
+    """The update of the older "Learning PyTorch with Examples", for any parameters.
 
-    Not a `torch.optim.Optimizer`: making the first of those imports for about a second.
+    Not a `torch.optim.Optimizer`, because making the first of those takes a second of imports.
 
     Args:
         params: leaf tensors that require a gradient; any shape, dtype and device.
-        lr: step size, dimensionless.
+        lr: learning rate.
 
     Source: PyTorch tutorials, "Learning PyTorch with Examples".
 
@@ -35,20 +35,20 @@ class ManualSGD:
 
     @torch.no_grad()
     def step(self) -> None:
-        """Update every parameter that has a gradient, in place: it stays the same leaf."""
+        """Update every parameter that has a gradient, in place, so that it stays the same leaf."""
         for weight in self.params:
             if weight.grad is not None:
                 weight -= self.lr * weight.grad
 
     def zero_grad(self) -> None:
-        """Forget the gradients; otherwise the next backward would add to them."""
+        """Delete the gradients; otherwise the next backward would add to them."""
         for weight in self.params:
             weight.grad = None
 
     def state_dict(self) -> dict[str, float]:
-        """What a checkpoint needs: nothing but lr, for plain gradient descent has no memory."""
+        """The state for a checkpoint: only lr, because plain gradient descent has no other."""
         return {"lr": self.lr}
 
     def load_state_dict(self, state_dict: dict[str, float]) -> None:
-        """Take lr from what `state_dict` returned."""
+        """Restore lr from what `state_dict` returned."""
         self.lr = state_dict["lr"]

@@ -1,30 +1,27 @@
-"""What the lessons show is what is printed; each stands alone, after the common imports."""
+"""What the lessons show is what an interpreter prints; each stands alone, after the imports."""
 
-import doctest
-from pathlib import Path
+from __future__ import annotations
 
 import pytest
-import torch
+from conftest import HOME
+from pages import paste
 
-LESSONS = Path(__file__).parent.parent / "lessons.md"
-# To doctest the fence after an output is a blank line, which ends it.
-IMPORTS, *CHAPTERS = LESSONS.read_text().replace("```", "").split("\n## ")
+IMPORTS, *CHAPTERS = (HOME / "lessons.md").read_text().split("\n## ")
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.splitlines()[0])
-def test_lesson(chapter):
-    test = doctest.DocTestParser().get_doctest(
-        f"{IMPORTS}\n{chapter}", {}, chapter.splitlines()[0], str(LESSONS), 0
-    )
-    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS  # long outputs are wrapped
-    runner = doctest.DocTestRunner(optionflags=flags)
-    with torch.random.fork_rng():
-        runner.run(test)
-    assert runner.failures == 0
-    assert runner.tries > 3  # the imports alone
+def test_lesson(chapter, monkeypatch):
+    assert paste(f"{IMPORTS}\n{chapter}", monkeypatch) > 3  # the imports alone are 3
 
 
 def test_the_contents_name_every_lesson():
     contents = [line for line in IMPORTS.splitlines() if "](#" in line]
     titles = [chapter.splitlines()[0].partition(". ")[2] for chapter in CHAPTERS]
     assert [line[line.index("[") + 1 : line.index("]")] for line in contents] == titles
+
+
+def test_a_block_that_does_not_end_is_found(monkeypatch):
+    with pytest.raises(AssertionError, match=r"needs a line with `\.\.\.`"):
+        paste(">>> for n in range(2):\n...     print(n)\n0\n1\n", monkeypatch)
+    with pytest.raises(AssertionError, match="instead of\n1"):
+        paste(">>> 2\n1\n", monkeypatch)

@@ -54,7 +54,9 @@ class Typed:
 
     @property
     def err(self) -> str:
-        return (self.folder / "stderr.txt").read_text()
+        """What went to stderr, but for the lines that show how far a run is."""
+        lines = (self.folder / "stderr.txt").read_text().splitlines(keepends=True)
+        return "".join(line for line in lines if not line.startswith("step "))
 
     def wait(self) -> int:
         """The exit code; -9 where it was killed by signal 9."""

@@ -1,4 +1,4 @@
-"""One job: from the config that Hydra composed to a run in its folder, and what is said of it."""
+"""One job: from the composed config to a run in its folder, and what is printed about it."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _alone(train: Train, cfg: DictConfig, folder: Path, run_path: Path) -> Run:
 
 
 def _in_sweep(train: Train, cfg: DictConfig, folder: Path, run_path: Path) -> float:
-    """One line on the screen, whatever happens; an error does not stop the other jobs."""
+    """Print one line, whatever happens; an error does not stop the other jobs."""
     try:
         config = _config(cfg)
         earlier = earlier_run(config, folder)

@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 
 from lab.devices import pick_device
 
-LONGEST = 120  # characters; file systems take 255 bytes, a legend far fewer
+LONGEST = 120  # characters; file systems allow 255 bytes, and a legend has less space
 
 
 def run_name(choices: Mapping[str, str], device: str, overrides: Sequence[str] = ()) -> str:
@@ -67,12 +67,12 @@ def _sweep_folder(experiment: str | None) -> str:
 
 
 def _this_moment() -> str:
-    """Time and process: two runs of one machine never share them."""
+    """The time and the process, which two runs on one machine never share."""
     return f"{datetime.now():%Y-%m-%d_%H-%M-%S-%f}-{os.getpid()}"
 
 
 def register_resolvers() -> None:
-    """Let the config name folders; cached, so that all jobs of a sweep see one sweep folder."""
+    """Let the config name folders, once for each process: all jobs of a sweep share its folder."""
     register = OmegaConf.register_new_resolver
     register("run_name", _name_of_this_job, replace=True)
     register("run_folder", _run_folder, use_cache=True, replace=True)

@@ -100,7 +100,7 @@ def validated(cfg: DictConfig, choices: Mapping[str, str], overrides: Sequence[s
         if not OmegaConf.is_dict(cfg.get(group)):
             raise UserError(no_such_choice(group, as_typed(cfg.get(group))))
     if ("features" in cfg.model) != ("features" in cfg.data):
-        needed = "data=random or data=digits" if "features" in cfg.model else "data=nothing"
+        needed = "data=random or data=digits" if "features" in cfg.model else "data=nothing or sine"
         raise UserError(
             f"model={choices['model']} does not fit data={choices['data']}; it needs {needed}"
         )

@@ -55,7 +55,7 @@ def launch(
     submissions = Path(job.params["submitit_folder"]).parent
     try:
         if earlier := _arrays(submissions):  # their launcher may have been killed
-            _wait(earlier, "waiting for jobs of an earlier start of this sweep")
+            _wait(earlier, "waiting for Slurm jobs of an earlier start")
         submitted = _submit(job, job_overrides, first_number)
         print(f"submitted: Slurm jobs {submitted[0].job_id} to {submitted[-1].job_id}", flush=True)
         states = _wait(_arrays(submissions))
@@ -135,7 +135,7 @@ def _wait(arrays: Sequence[str], why: str = "") -> dict[str, str]:
         if answered and all(state in ENDS for state in known.values()):
             return last
         if why:
-            print(f"{why}: {', '.join(known)}", flush=True)
+            print(f"{why}: {' '.join(arrays)}; to end them: scancel {' '.join(arrays)}", flush=True)
             why = ""
         time.sleep(min(30, 1 + (time.monotonic() - started) / 20))
 

@@ -53,7 +53,8 @@ class CompareRuns(Callback):
 
     Args:
         question: what an experiment asks; printed before its first run.
-        look_at: what to look at in its table and plot; printed last.
+        look_at: what to look at in its table and plot; printed last, unless the command line
+            changed a setting, for which its numbers need not hold.
     """
 
     def __init__(self, question: str = "", look_at: str = "") -> None:
@@ -64,7 +65,8 @@ class CompareRuns(Callback):
         print_text(self.question)
 
     def on_run_end(self, config: DictConfig, **kwargs: Any) -> None:
-        print_text(self.look_at)
+        if self.look_at and len(config.hydra.overrides.task) == 1:  # experiment=NAME
+            print_text(self.look_at)
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         global current  # noqa: PLW0603  Hydra makes its callbacks, and keeps them to itself
@@ -84,7 +86,7 @@ class CompareRuns(Callback):
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         with errors_as_messages():
             code = compare_sweep(Path(config.hydra.sweep.dir))
-            print_text(self.look_at)
+            self.on_run_end(config)
             if code:
                 raise SystemExit(code)
 

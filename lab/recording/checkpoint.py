@@ -26,10 +26,10 @@ def save_checkpoint(
         folder: the run folder; both files in it are replaced.
         step: the next step to do.
         model, optimizer: whose `state_dict` is saved.
-        device: whose random state is saved, beside that of the CPU.
+        device: whose random state is saved, in addition to that of the CPU.
 
     Raises:
-        UserError: no space; what was there before is unchanged.
+        UserError: no space; the old files are unchanged.
     """
     on_cpu = device.type == "cpu"
     checkpoint = {
@@ -48,7 +48,7 @@ def save_checkpoint(
 
 
 def load_checkpoint(folder: Path) -> dict[str, Any]:
-    """Read what `save_checkpoint` saved; never runs code, whatever the file holds.
+    """Read what `save_checkpoint` saved; code in the file is never run.
 
     Raises:
         UserError: there is no checkpoint, it is damaged, or another program wrote it.
@@ -60,7 +60,7 @@ def load_checkpoint(folder: Path) -> dict[str, Any]:
             "end, and with checkpoint_every=N every N steps"
         )
     try:
-        # torch.load does not check the checksums in the file, and would take changed weights.
+        # torch.load does not check the checksums in the file, and would load changed weights.
         with zipfile.ZipFile(path) as archive:
             if name := archive.testzip():
                 raise zipfile.BadZipFile(f"{name} has changed")
@@ -82,7 +82,7 @@ def restore(
     """Set model, optimizer and random state to what the checkpoint holds.
 
     Raises:
-        UserError: the model's code has changed since, and its parameters with it.
+        UserError: the model has other parameters than the checkpoint.
     """
     try:
         model.load_state_dict(checkpoint["model"])

@@ -1,4 +1,4 @@
-"""`curve.csv`: a step and its loss a line, appended while the run trains, read back later.
+"""`curve.csv`: a line for each step and its loss, appended during training and read later.
 
 Every loss is written as Python's repr, so it comes back bit for bit.
 """
@@ -22,12 +22,12 @@ Point = tuple[int, float]  # step, loss
 
 
 class CurveFile:
-    """The curve of a run that trains.
+    """The curve of a run during training.
 
     Args:
         folder: the run folder; a `curve.csv` in it is replaced.
         summary: of the run; gets the length, checksum, first and last loss of the curve.
-        points: of a resumed run, those that it keeps.
+        points: those that a resumed run keeps.
 
     Raises:
         UserError: no space.
@@ -38,7 +38,7 @@ class CurveFile:
         summary.curve_bytes, summary.curve_crc32 = 0, 0
         content = HEADER + _lines(points)
         self._describe(content, points)
-        # The old file and the new one begin alike, so this summary fits either of them.
+        # The old file begins with the bytes of the new one, so this summary fits both.
         summary.write(folder)
         write_whole(self._path, content)
         with system_errors_named(self._path):
@@ -51,7 +51,7 @@ class CurveFile:
         self._file.close()
 
     def append(self, points: Sequence[Point]) -> None:
-        """Append points, all of them or none; the caller writes the summary that vouches for them.
+        """Append all points or none; the caller then writes the summary, which counts them.
 
         Raises:
             UserError: no space.
@@ -82,7 +82,7 @@ def read_curve(content: bytes, summary: Summary) -> tuple[np.ndarray, np.ndarray
         summary: of the same run.
 
     Raises:
-        Damaged: the content is not what the summary vouches for.
+        Damaged: the content does not have the length and checksum in the summary.
     """
     whole = content[: summary.curve_bytes] if summary.status == "running" else content
     if (len(whole), zlib.crc32(whole)) != (summary.curve_bytes, summary.curve_crc32):

@@ -1,4 +1,4 @@
-"""A TensorBoard event file, written where the caller says and when."""
+"""A TensorBoard event file, written when the caller flushes it."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ VERSION = Event(file_version="brain.Event:2")
 class EventFile:
     """A new event file in a run folder.
 
-    `SummaryWriter` hands each scalar to a thread that competes with the training for the
-    interpreter: 55 to 150 µs a step. TensorBoard's own record writer, in batches, takes 7.
+    `SummaryWriter` passes each scalar to a thread that competes with the training for the
+    interpreter, which costs 55 to 150 µs a step. Batches of TensorBoard's own record writer cost 7.
 
     Args:
         folder: the run folder, whose name is TensorBoard's name for the run.
@@ -42,15 +42,15 @@ class EventFile:
         self.add(VERSION)
 
     def add(self, event: Event) -> None:
-        """Add one event; without a time of its own it gets now's."""
+        """Add one event; if it has no time, it gets the current one."""
         event.wall_time = event.wall_time or time.time()
         self._records.write(event.SerializeToString())
 
     def add_scalar(self, tag: str, value: float, step: int, wall_time: float) -> None:
         """Add one point, `wall_time` in seconds since the epoch. TensorBoard keeps float32.
 
-        A loss above 0 gets a second tag, its decadic logarithm: TensorBoard's default axis is
-        linear, and shows a loss that falls by many powers of ten as an L.
+        A loss above 0 gets a second tag, its base-10 logarithm, because on TensorBoard's linear
+        axis a loss that falls by many powers of ten looks like an L.
         """
         points = [Summary.Value(tag=tag, simple_value=value)]
         if tag == "loss" and value > 0:
@@ -72,7 +72,7 @@ class EventFile:
             self.add(Event(summary=part))
 
     def flush(self) -> None:
-        """Bring what was added to the disk, all of it or, where that fails, nothing."""
+        """Write and sync everything that was added, or nothing if that fails."""
         append_whole(self._path, self._file, self._unwritten.getvalue())
         self._unwritten.seek(0)
         self._unwritten.truncate()
@@ -81,12 +81,12 @@ class EventFile:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Close without a flush: what is to be kept was flushed."""
+        """Close without a flush; the caller has flushed what it wants to keep."""
         self._file.close()
 
 
 def cut_events(folder: Path, before_step: int, log_every: int) -> set[int]:
-    """Drop the scalars that a resumed run will write again, and all that follows a torn record.
+    """Drop the scalars that a resumed run will write again, and everything after a torn record.
 
     Args:
         folder: the run folder; each of its event files is replaced.
@@ -100,7 +100,7 @@ def cut_events(folder: Path, before_step: int, log_every: int) -> set[int]:
     paths = list(folder.glob("events.out.tfevents.*"))
     if not paths:
         return set()
-    # A third of a second of imports, for a resumed run alone.
+    # These imports take a third of a second, and only a resumed run needs them.
     from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
 
     steps = set()

@@ -15,14 +15,15 @@ from lab.recording.summary import SUMMARY, Damaged, Summary
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder of a new run, or take an empty one.
+    """Make the folder of a new run, or use an empty one.
 
     Raises:
         UserError: the folder holds a run or other files, or it can't be made.
     """
     with system_errors_named(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        found = sorted(name for name in os.listdir(folder) if name != LOCK)
+        # Not counted: the lock, and a file that another run is writing at this moment.
+        found = sorted(n for n in os.listdir(folder) if n != LOCK and not n.endswith(".part"))
     if SUMMARY in found or CURVE in found:
         raise UserError(
             f"{folder} already holds a run; use another folder, or resume it with resume={folder}"
@@ -34,7 +35,7 @@ def make_folder(folder: Path) -> None:
 def points_to_keep(first_step: int, folder: Path, log_every: int) -> list[Point]:
     """The points of an interrupted run that the resumed run keeps.
 
-    A step that is no multiple of `log_every`, recorded where the run stopped, is not among them.
+    The point at which the run stopped is left out if its step is not a multiple of `log_every`.
 
     Args:
         first_step: the first step that will be done again.

@@ -1,4 +1,4 @@
-"""Ctrl-C and its kin: the first signal asks a training to stop, the second stops it at once."""
+"""Ctrl-C, SIGTERM and SIGHUP: the first asks a training to stop, the second stops it at once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from types import FrameType
 from typing import Any, Self
 
-# Windows knows no SIGHUP, which a lost connection sends.
+# A lost connection sends SIGHUP, which Windows does not have.
 SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
@@ -25,7 +25,7 @@ class Interruption:
         self._handlers: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        # Python admits handlers in the main thread alone.
+        # Python allows handlers only in the main thread.
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 if signal.getsignal(number) is not signal.SIG_IGN:  # nohup

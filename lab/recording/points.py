@@ -1,4 +1,4 @@
-"""Scalars between the step that computed them and the file that keeps them."""
+"""Scalars that were computed and are not written yet."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Scalar(NamedTuple):
 
 
 class Unread:
-    """Scalars that may still lie on an accelerator, so that no step waits for it."""
+    """Scalars that were recorded and not read yet, so that no step waits for an accelerator."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[str, int, float | Tensor, float]] = []
 
     def add(self, tag: str, step: int, value: float | Tensor) -> None:
-        """Take note of a scalar: a number, or a detached tensor without dimensions."""
+        """Add a scalar: a number, or a detached tensor without dimensions."""
         self._waiting.append((tag, step, value, time.time()))
 
     def read(self) -> list[Scalar]:
-        """All of them as numbers, with one read of the device; they stay until `clear`."""
+        """Return all of them as numbers, with one read of the device; they stay until `clear`."""
         tensors = [value for _, _, value, _ in self._waiting if isinstance(value, Tensor)]
         numbers = iter(torch.stack(tensors).tolist() if tensors else ())
         return [
@@ -38,5 +38,5 @@ class Unread:
         ]
 
     def clear(self) -> None:
-        """Forget them: they are on disk."""
+        """Remove them, once they are on disk."""
         self._waiting = []

@@ -1,7 +1,7 @@
 """Recorded runs, found on disk and read back.
 
-A file that is not as the run wrote it is named and left out. Of a run that is still training, or
-was killed, the points are used that its summary vouches for.
+A damaged run is left out, with a reason. Of a run that is still training, or was killed, the points
+that its summary counts are used.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class RecordedRun:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A path of which nothing was used."""
+    """A path that was not used, and the reason."""
 
     path: Path
     reason: str
@@ -145,7 +145,7 @@ _NAMES = ("function", "optimizer", "device", "dtype")
 
 
 def _read(file: Path) -> bytes:
-    # A pipe or a device under the name of a file would be read for ever.
+    # Reading a pipe or a device under the name of a file might never end.
     if not file.is_file():
         reason = "is not a file" if file.exists() else "is missing"
         raise Damaged(f"{file.name} {reason}")
@@ -156,7 +156,7 @@ def _read(file: Path) -> bytes:
 
 
 def _printable(value: Any) -> str:
-    """The value in one line of text: a job may have failed for this very value."""
+    """The value as one line of text; it may be the wrong value for which a job failed."""
     return "".join(c if c.isprintable() else " " for c in str(value))
 
 

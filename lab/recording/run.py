@@ -1,7 +1,7 @@
-"""One run around the training loop: it counts the steps, records, and leaves the run on disk.
+"""A run: it counts the steps of the training loop, records the losses and saves everything.
 
 Whatever happens to the process, the points up to the last flush can be read, and `summary.json`
-says how far the run came: the status `running` there means that it is training or was killed.
+says how far the run came. Its status `running` means that the run is training or was killed.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Run:
     Args:
         folder: the run folder. It is made, and must be empty, unless `config.resume` is set: then
             the run in it continues from its own `checkpoint.pt`.
-        config: of the run. Of its keys these matter here: steps, log_every, flush_seconds,
-            checkpoint_every, progress, resume.
+        config: of the run; used are steps, log_every, flush_seconds, checkpoint_every, progress
+            and resume.
         model, optimizer: restored on a resume, saved at every checkpoint and at the end.
 
     Raises:
@@ -96,12 +96,12 @@ class Run:
             if self.config.resume is None:
                 make_folder(self.folder)
                 closing.enter_context(locked(self.folder))
-                make_folder(self.folder)  # a run may have begun before the lock, and ended
+                make_folder(self.folder)  # another run may have used it before the lock was taken
             else:
                 closing.enter_context(locked(self.folder))
                 points = self._resume()
             self._curve = closing.enter_context(CurveFile(self.folder, self.summary, points))
-            for unfinished in self.folder.glob("*.part"):  # the process before this one was killed
+            for unfinished in self.folder.glob("*.part"):  # of an earlier process, which was killed
                 unfinished.unlink()
             kept_steps = cut_events(self.folder, self._first_step, self.config.log_every)
             self._events = closing.enter_context(EventFile(self.folder))
@@ -168,7 +168,7 @@ class Run:
                 self._save()
         self.flush()
         if self._device.type != "cpu":
-            torch.accelerator.synchronize(self._device)  # the last update belongs to the time
+            torch.accelerator.synchronize(self._device)  # waits for the last update
         self._ended = time.perf_counter()
         self._save()
 
@@ -177,7 +177,7 @@ class Run:
         return step % self.config.log_every == 0 or step == self._last_step
 
     def record(self, step: int, loss: Tensor) -> None:
-        """Take note of the loss at a step, before its update.
+        """Record the loss at a step, before its update.
 
         A loss on the CPU is read at once. On an accelerator it stays there until the next flush, so
         that no step waits for it, and a loss that is not finite is found then.
@@ -197,7 +197,7 @@ class Run:
             self._show(step, value)
 
     def record_scalar(self, tag: str, step: int, value: Tensor) -> None:
-        """Take note of another scalar: a tag in TensorBoard, its last value in the summary."""
+        """Record another scalar: all values in TensorBoard, the last one in the summary."""
         self._unread.add(tag, step, value.detach())
 
     def flush(self) -> None:
@@ -205,7 +205,7 @@ class Run:
 
         Raises:
             Diverged: a loss is not finite; the curve ends there.
-            UserError: no space is left; what was written before is whole, the rest is kept.
+            UserError: no space is left; earlier points are complete, the rest is written later.
         """
         scalars = self._unread.read()
         diverged = None

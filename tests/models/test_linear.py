@@ -59,5 +59,5 @@ def test_copies_and_prints():
 
 
 def test_unknown_layout():
-    with pytest.raises(ValueError, match="layout=sideways: out_in or in_out"):
+    with pytest.raises(ValueError, match="layout=sideways is not valid"):
         Linear(4, 3, function=mm, layout="sideways")

@@ -65,5 +65,5 @@ def test_deepcopy_trains_on_its_own():
 def test_unknown_words(name, value):
     options = {"bias": True, "init": "he", "linear": torch.nn.Linear, "layout": "out_in"}
     options |= {"activation": torch.relu, name: value}
-    with pytest.raises(ValueError, match=f"{name}={value}: "):
+    with pytest.raises(ValueError, match=f"{name}={value} is not valid"):
         TwoLayerNet(3, 2, 1, **options)

@@ -1,4 +1,4 @@
-"""ManualSGD: the official update, in place."""
+"""ManualSGD: the update of the tutorial, in place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 from optimizers import ManualSGD
 
 
-def test_bits_of_the_official_update(device):
+def test_bits_of_the_update_of_the_tutorial(device):
     torch.manual_seed(0)
     weight = torch.randn(50, 40, device=device, requires_grad=True)
     weight.grad = torch.randn(50, 40, device=device)

@@ -47,15 +47,22 @@ def test_what_to_look_at_is_named_as_seen_from_here(tmp_path, monkeypatch, capsy
 
 def test_an_experiment_prints_its_question_first_and_what_to_look_at_last(tmp_path, capsys):
     write_run(tmp_path / "0_builtin", [3.0, 2.0])
-    hydra = {"sweep": {"dir": str(tmp_path)}, "overrides": {"task": ["experiment=kink"]}}
+    hydra = {
+        "sweep": {"dir": str(tmp_path), "subdir": "0"},
+        "overrides": {"task": ["experiment=kink"]},
+        "launcher": {"_target_": "basic"},
+    }
     config, experiment = OmegaConf.create({"hydra": hydra}), CompareRuns("Why?", "Look at this.")
-    experiment.on_multirun_start(config)
-    experiment.on_multirun_end(config)
     experiment.on_run_start(config)
     experiment.on_run_end(config)
+    experiment.on_multirun_end(config)
     lines = capsys.readouterr().out.splitlines()
-    assert (lines[0], lines[1][:11]) == ("Why?", "Loss curves")
-    assert lines[-3:] == ["Look at this.", "Why?", "Look at this."]
+    assert lines[:2] == ["Why?", "Look at this."]
+    assert lines[2].startswith("Loss curves")
+    assert lines[-1] == "Look at this."
+    config.hydra.overrides.task.append("seed=1")  # for which the numbers in it need not hold
+    experiment.on_run_end(config)
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(
@@ -129,6 +136,8 @@ def test_a_sweep_ends_the_same_under_every_launcher(tmp_path, alone, launcher):
     for run in runs:
         assert run.folder.name in result.stdout
     assert (tmp_path / "sweep/comparison.png").exists()
+    assert result.stdout.startswith("Does a network train the same")
+    assert "Look at" not in result.stdout  # for an lr of 1 it is not true
 
     before = contents(*(run.folder for run in runs))
     with typed(*words, cwd=tmp_path) as again:
