@@ -393,7 +393,7 @@ def rounds_to_float32(case: Case) -> bool:
 
     def changed(position: int, size: float) -> torch.Tensor:
         args = list(case.args)
-        wave = torch.arange(1, args[position].numel() + 1, dtype=torch.float64).sin()
+        wave = torch.arange(1, args[position].numel() + 1).double().sin().to(args[position].device)
         args[position] = args[position] * (1 + size * (2 + wave)).reshape(args[position].shape)
         pairs = zip(case.outputs(*case.args), case.outputs(*args), strict=True)
         return torch.cat([as_real(a) != as_real(b) for a, b in pairs])
