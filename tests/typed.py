@@ -22,14 +22,10 @@ from pathlib import Path
 
 import tqdm
 
-from lab.checking.limited import warm_up
-
 HOME = Path(__file__).parent.parent
 DEADLINE_SECONDS = 60
 
 _processes = multiprocessing.get_context("forkserver")
-# One server for these commands and for the children of check.py: it imports what both need.
-warm_up(["lab.course.answers", "train", "lab.comparing.picture", "tests.typed"])
 
 
 def wait_for(seen: Callable[[], bool], alive: Callable[[], bool]) -> None:
