@@ -1,7 +1,7 @@
 """Is this backward the derivative of this forward?
 
     python check.py                     every Function in functions/, a row each
-    python check.py MyReLU              one of them, in detail
+    python check.py MyReLU SignSTE      some of them, in detail
     python check.py my_module.Swish     one of your own
     python check.py path/to/swish.py    all Functions in any file
     python check.py MyReLU --plot FILE  draw forward, backward and the numerical gradient
@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     device = _device(options.device)
     how = {"device": device, "seed": options.seed, "eps": options.eps, "atol": options.atol}
-    exercises = find_exercises(options.target or "")
+    exercises = [] if options.others else find_exercises(options.target or "")
     if options.csv or options.feedback or (not exercises and _is_class(options.target)):
         return _class(options, how)
     if exercises and options.plot:
@@ -74,7 +74,8 @@ def _device(name: str) -> str:
 
 def _functions(options: argparse.Namespace, how: dict[str, Any]) -> bool:
     """Print the verdicts; whether all is as it should be."""
-    targets = [options.target] if options.target is not None else every_module()
+    asked = [options.target, *options.others]
+    targets = every_module() if asked == [None] else [t for some in asked for t in _files(some)]
     verdicts = verdicts_on(targets, options.timeout, compiled=options.compile, **how)
     if options.json:
         shown = _print_json(verdicts)
@@ -95,6 +96,13 @@ def _draw(options: argparse.Namespace, how: dict[str, Any]) -> bool:
     shown = f"no picture: {why_not}" if why_not else f"picture: {os.path.relpath(options.plot)}"
     print(shown, file=sys.stderr)
     return not why_not
+
+
+def _files(target: str) -> list[str]:
+    """The files of a package of Functions, such as functions/; any other target as it is."""
+    if not Path(target, "__init__.py").exists():
+        return [target]
+    return sorted(str(file) for file in Path(target).glob("*.py") if file.stem != "__init__")
 
 
 def _is_class(target: str | None) -> bool:
@@ -148,6 +156,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         description=summary, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("target", nargs="?", help="Function to check (default: all in functions/)")
+    parser.add_argument("others", nargs="*", metavar="target", help="more Functions to check")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N or auto")
     parser.add_argument("--seed", type=_seed, default=0, help="seed of the inputs (default 0)")
     parser.add_argument(

@@ -264,6 +264,14 @@ def test_a_file_that_cannot_be_run_is_a_verdict(source, said, folder, capsys):
     assert "/lab/" not in out
 
 
+def test_several_targets_and_a_folder_of_functions(folder, capsys):
+    (folder / "mine").mkdir()
+    (folder / "mine" / "__init__.py").write_text("")
+    (folder / "mine" / "swish.py").write_text(SWISH)
+    assert check.main(["mine", "MyReLU", "--json"]) == 0
+    assert [v["name"] for v in json.loads(capsys.readouterr().out)] == ["Swish", "MyReLU"]
+
+
 # ---- Options ------------------------------------------------------------------------------------
 
 

@@ -22,11 +22,14 @@ from pathlib import Path
 
 import tqdm
 
+from lab.checking.limited import warm_up
+
 HOME = Path(__file__).parent.parent
 DEADLINE_SECONDS = 60
 
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["train", "lab.comparing.picture", "tests.typed"])
+# One server for these commands and for the children of check.py: it imports what both need.
+warm_up(["lab.course.answers", "train", "lab.comparing.picture", "tests.typed"])
 
 
 def wait_for(seen: Callable[[], bool], alive: Callable[[], bool]) -> None:
@@ -90,6 +93,7 @@ def typed(*arguments: str, cwd: Path, largest_file: int | None = None) -> Iterat
 
 def _run(arguments: tuple[str, ...], cwd: Path, largest_file: int | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # what is not train.py gives no traceback either
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked in the server
     os.chdir(cwd)
     for name, descriptor in (("stdout.txt", 1), ("stderr.txt", 2)):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor)

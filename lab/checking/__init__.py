@@ -6,6 +6,7 @@ Other wings import the modules in `__all__`:
     children     what is typed -> verdicts, each from a child process with a time limit
     limited      run any call in such a child
     numbers      gradients, Jacobians, numerical gradients
+    plot         draw what a check compares
     samples      a Function with one tuple of arguments; declared inputs
     targets      a name, a dotted path or a file -> Functions
     users_code   run somebody's code, and tell what it raises from our own faults
@@ -21,6 +22,7 @@ __all__ = [
     "children",
     "limited",
     "numbers",
+    "plot",
     "samples",
     "targets",
     "users_code",

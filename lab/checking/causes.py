@@ -334,20 +334,12 @@ def _inverted(comparison: Comparison) -> torch.Tensor | None:
     return _masked(comparison, lambda input, output: input < 0)
 
 
-def _never_flat(comparison: Comparison) -> torch.Tensor | None:
-    """The slopes, if none is 0: there a mask says the same more simply."""
-    slope = slope_of_each(comparison)
-    return None if slope is None or (slope.abs() < 1e-6).any() else slope
-
-
 def _passes_on(comparison: Comparison) -> torch.Tensor | None:
-    slope = _never_flat(comparison)
-    return None if slope is None else torch.diag(torch.ones_like(slope))
-
-
-def _reciprocal(comparison: Comparison) -> torch.Tensor | None:
-    slope = _never_flat(comparison)
-    return None if slope is None else torch.diag(1 / slope)
+    """The identity; where forward is flat, a missing mask says the same."""
+    slope = slope_of_each(comparison)
+    if slope is None or (slope.abs() < 1e-6).any():
+        return None
+    return torch.diag(torch.ones_like(slope))
 
 
 def _at_output(comparison: Comparison) -> torch.Tensor | None:
@@ -385,7 +377,6 @@ HYPOTHESES: tuple[tuple[str, str, Prediction], ...] = (
     ("mask from the output", "mask from the output", _by_output),
     ("wrong mask", "wrong mask", _inverted),
     ("wrong value", "passes on", _passes_on),
-    ("wrong value", "reciprocal", _reciprocal),
     ("wrong value", "at the output", _at_output),
     ("repeated index", "repeated index", _last_index_wins),
     ("no conj", "no conj", _conjugate),

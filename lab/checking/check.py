@@ -193,7 +193,11 @@ class _Check:
             self.note([note])
 
     def note(self, notes: Iterable[str]) -> None:
-        self.verdict.notes += [note for note in notes if note not in self.verdict.notes]
+        for note in notes:
+            # Of several shapes that are summed in the same way, one is enough.
+            start = note.partition(" of shape")[0]
+            if not any(known.startswith(start) for known in self.verdict.notes):
+                self.verdict.notes.append(note)
 
     def examined(self, given: list[Case], guessed: bool) -> list[Case]:
         """The cases to check, after one look at each; the first faulty one ends it."""

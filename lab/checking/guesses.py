@@ -58,14 +58,15 @@ DOMAINS: tuple[Callable, ...] = (
 COMPLEX_WORDS = {"conj", "complex", "is_complex", "view_as_real", "imag"}
 MOST_TRIES = 1500
 
-TENSOR, NUMBER, INTEGER, INDEX, CLASSES, MASK, BOOL, FUNCTION = (
+TENSOR, NUMBER, INTEGER, INDEX, CLASSES, MASK, FLAGS, BOOL, FUNCTION = (
     "a float tensor", "a number", "an integer", "integer indices", "class targets",
-    "a tensor of 0 and 1", "True", "a function",
+    "a tensor of 0 and 1", "a boolean tensor", "True", "a function",
 )  # fmt: skip
 BY_NAME = {
     INDEX: "index indices idx ind i ids inds perm order positions",
     CLASSES: "target targets label labels y_true classes",
     MASK: "mask masks keep attn_mask",
+    FLAGS: "mask masks keep attn_mask cond condition",
     NUMBER: "eps epsilon slope negative_slope alpha beta lam lambd lambda_ p prob rate tau "
     "temperature temp margin delta threshold lo hi low high min max min_val max_val momentum "
     "sigma std factor coeff power exponent smoothing",
@@ -84,6 +85,7 @@ EXAMPLES = {
     INDEX: "torch.tensor([3, 0, 3, 1])",
     CLASSES: "torch.tensor([3, 0, 3, 1, 2])",
     MASK: "torch.tensor([1.0, 0.0, 1.0])",
+    FLAGS: "torch.rand(5, 7) > 0.5",
     BOOL: "True",
     FUNCTION: "torch.sin",
 }
@@ -246,7 +248,7 @@ class _Guesses:
         shapes = plan.shapes
         tried: list[tuple] = [shapes, shapes]
         if sum(kind == TENSOR for kind in plan.kinds) > 1:
-            tried += [other for other in SHAPES[:6] if other != shapes]
+            tried += [other for other in SHAPES[:5] if other != shapes]
         if shapes[0]:
             tried.append(tuple(tuple(1 if n == shapes[0][0] else n for n in s) for s in shapes))
         taken = [self.taken(plan._replace(shapes=some)) for some in tried]
@@ -321,6 +323,7 @@ def _fill(plan: Plan) -> list:
         INDEX: lambda name: torch.tensor([3, 0, 3, 1]) % first[0],  # with an index that repeats
         CLASSES: lambda name: torch.tensor([3, 0, 3, 1, 2, 6, 4])[: first[0]] % first[-1],
         MASK: lambda name: (torch.rand(next(following)) > 0.4).double(),
+        FLAGS: lambda name: torch.rand(next(following)) > 0.4,
         BOOL: lambda name: True,
         FUNCTION: lambda name: _product_of_sines,
     }

@@ -122,8 +122,10 @@ def is_linear(case: Case) -> list[Finding]:
         advice = "added"
     elif len(one) == 1 and not one[0].is_complex():
         slopes = backward([torch.ones_like(a) for a in one])
-        masked = [s * one[0].clamp(min=0) for s in slopes if s.shape == one[0].shape]
-        if len(masked) == len(once) and close(once, masked):
+        fitting = [s for s in slopes if s.shape == one[0].shape]
+        masked = [s * one[0].clamp(min=0) for s in fitting]
+        tells = not close(masked, [s * one[0] for s in fitting])  # some grad_output is negative
+        if len(masked) == len(once) and tells and close(once, masked):
             advice = "mask from grad_output"
     return [finding("not linear", advice=say(advice))]
 
@@ -391,7 +393,7 @@ def rounds_to_float32(case: Case) -> bool:
 
     def changed(position: int, size: float) -> torch.Tensor:
         args = list(case.args)
-        wave = torch.arange(1, args[position].numel() + 1, dtype=torch.float64).sin()
+        wave = torch.arange(1, args[position].numel() + 1).double().sin().to(args[position].device)
         args[position] = args[position] * (1 + size * (2 + wave)).reshape(args[position].shape)
         pairs = zip(case.outputs(*case.args), case.outputs(*args), strict=True)
         return torch.cat([as_real(a) != as_real(b) for a, b in pairs])
@@ -496,9 +498,23 @@ def _why_second(case: Case) -> str:
     args = [case.args[i] * 1.0001 if i in case.floats else a for i, a in enumerate(case.args)]
     kept, moved = _kept_by_forward(case), _kept_by_forward(replace(case, args=tuple(args)))
     for name in kept.keys() & moved.keys():
-        if not equal_with_nan(kept[name], moved[name]):
+        if not equal_with_nan(kept[name], moved[name]) and _uses(case, name):
             return say("kept for the second", name=name)
     return say("unseen by autograd")
+
+
+def _uses(case: Case, kept: str) -> bool:
+    """Whether backward gives other gradients when a tensor that forward kept is changed."""
+    leaves = case.leaves()
+    outputs = case.outputs(*leaves)
+    node, grads = node_of(case, outputs[0]), random_grads(outputs)
+    before = gradients(case, outputs, leaves, grads)
+    if kept.startswith("ctx."):
+        value = getattr(node, kept.removeprefix("ctx."))
+    else:
+        value = node.saved_tensors[int(kept.rpartition(" ")[2])]
+    value.data.mul_(1.5)  # which autograd does not notice
+    return not all(map(equal_with_nan, before, gradients(case, outputs, leaves, grads)))
 
 
 def _kept_by_forward(case: Case) -> dict[str, torch.Tensor]:

@@ -4,15 +4,19 @@ Each stands for a family. The tests assert the verdict, the kind of the finding,
 text: a name, a number, what to write.
 """
 
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import torch
 from torch.autograd.function import once_differentiable
 
+from lab.checking import check
 from lab.checking.check import check_function
 from lab.checking.targets import find_functions
 
+CHECKING = Path(check.__file__).parent
 Function = torch.autograd.Function
 
 
@@ -612,3 +616,9 @@ def test_compile_says_whether_the_backward_is_kept():
 
     assert "keeps this backward" in text_of(check_function(Template, compiled=True))
     assert "does not use this backward" in text_of(check_function(SignSTE, compiled=True))
+
+
+def test_every_message_is_said_somewhere():
+    words = tomllib.loads((CHECKING / "words.toml").read_text("utf-8"))
+    code = "".join(file.read_text("utf-8") for file in CHECKING.glob("*.py"))
+    assert [key for key in words if f'"{key}"' not in code] == []
