@@ -3,11 +3,12 @@
     python check.py                     every Function in functions/, a row each
     python check.py MyReLU SignSTE      some of them, in detail
     python check.py my_module.Swish     one of your own
-    python check.py path/to/swish.py    those in a file that lies anywhere
+    python check.py path/to/swish.py    all Functions in any file
     python check.py MyReLU --plot FILE  draw forward, backward and the numerical gradient
     python check.py exercises           what is solved, and what is next
     python check.py exercises.relu      one exercise; add --hint or --watch
-    python check.py submissions/        a class: a folder a student, or STUDENT_e04_relu.py
+    python check.py submissions/        grade a class: a folder for each student, or
+                                        files such as STUDENT_e04_relu.py
 
 Exit code 0 when all are right (in the table: as declared), 1 when one is not,
 2 for a wrong command; 0 for a class once it has been graded.
@@ -157,7 +158,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("target", nargs="?", help="Function to check (default: all in functions/)")
     parser.add_argument("others", nargs="*", metavar="target", help="more Functions to check")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N or auto")
-    parser.add_argument("--seed", type=_seed, default=0, help="of the random inputs (default 0)")
+    parser.add_argument("--seed", type=_seed, default=0, help="seed of the inputs (default 0)")
     parser.add_argument(
         "--eps", type=_step, default=1e-6, help="finite-difference step (default 1e-6)"
     )
@@ -179,7 +180,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     output.add_argument(
         "--hint",
         action="count",
-        help="the idea behind an exercise; --hint --hint for the first line of its answer, too",
+        help="print the idea behind an exercise; --hint --hint prints the first line of its answer",
     )
     output.add_argument(
         "--watch", action="store_true", help="check an exercise at every save, then the next"
@@ -187,9 +188,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--plot", type=_image, metavar="FILE", help=f"draw the Function ({', '.join(FORMATS)})"
     )
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="the marks of a class")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the marks of a class here")
     parser.add_argument(
-        "--feedback", type=Path, metavar="DIR", help="a text file for each student of a class"
+        "--feedback", type=Path, metavar="DIR", help="write a file for each student here"
     )
     return parser.parse_args(arguments)
 

@@ -34,10 +34,10 @@ OUTPUTS = Path("outputs")  # where train.py writes, seen from the same folder
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description="Compare recorded loss curves: the step at which each first differs from a "
-        "reference,\nthe largest relative difference, a table and a picture. Runs that differ by "
-        "nothing\nbut the seed are one row, compared seed by seed. Only runs of one problem (the "
-        "same\ndata and model size) are compared: those of the one with most runs.",
+        description="Compare recorded loss curves in a table and a plot: the step at which each\n"
+        "first differs from a reference, and the largest relative difference. Runs that differ\n"
+        "only in the seed share one row and are compared seed by seed. If the runs train several\n"
+        "problems (data or model sizes), only the problem with the most runs is compared.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -60,7 +60,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--reference",
         metavar="RUN",
         help="what to compare with: a run's folder, a row's label or a function (default: the row "
-        "with most points in common with the others; of several the first of function builtin)",
+        "that shares most points with the others, and among equals one of function builtin)",
     )
     parser.add_argument(
         "--tolerance",
@@ -71,7 +71,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--plot",
         metavar="FILE",
-        help="the picture (default: comparison.png beside the runs; none with --json or --csv)",
+        help="name of a plot (default: comparison.png beside the runs; none with --json or --csv)",
     )
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help="print JSON instead of the table")

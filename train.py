@@ -28,7 +28,7 @@ register_resolvers()
 
 
 def train(config: Config, folder: Path) -> Run:
-    """Make the parts, run the loop, keep what was learned.
+    """Make the parts, run the loop, and save the trained weights.
 
     Args:
         config: one attribute for each key of conf/config.yaml.

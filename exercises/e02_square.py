@@ -7,7 +7,7 @@ The slope of x^2 differs from x to x, so backward needs x. Forward saves tensors
 `ctx.save_for_backward`, and the first line of backward retrieves them. `ctx.saved_tensors` is a
 tuple, even when it holds only one tensor; `(x,) =` takes that one out.
 
-The check runs in float64, because a numerical gradient needs the digits. If you make a new tensor,
+The check runs in float64, because a numerical gradient needs many digits. If you make a new tensor,
 `torch.zeros_like(x)` gives it the shape and the dtype of x.
 
 Check it:   python check.py exercises.square

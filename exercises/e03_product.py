@@ -6,7 +6,7 @@
 Backward returns one gradient for each input of forward, in the order of forward's inputs, with a
 comma between them. Both x and y may contain zeros.
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.product
             add --hint for a hint (twice for more), or --watch to check at every save

@@ -8,7 +8,7 @@ to 1, and the check will tell you which one you chose.
 
 Other parts of the network may use grad_output too, so don't modify it in place. Return a new
 tensor: a product, `grad_output.clone()`, or one that you make with `torch.zeros_like(x)`. (The
-check runs in float64, because a numerical gradient needs the digits; `zeros_like` keeps the dtype.)
+check runs in float64, because a numerical gradient needs many digits. `zeros_like` keeps that.)
 
 Check it:   python check.py exercises.relu
             add --hint for a hint (twice for more), or --watch to check at every save

@@ -6,7 +6,7 @@
 Forward saves its output y and not x. The next layer usually keeps y in memory anyway, so saving it
 costs nothing, and with y at hand backward needs no exp.
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.sigmoid
             add --hint for a hint (twice for more), or --watch to check at every save

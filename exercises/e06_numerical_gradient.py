@@ -5,8 +5,8 @@ see how much the value of a function f changes. For each element x_i:
 
     gradient_i = (f(x with x_i + eps) - f(x with x_i - eps)) / (2 eps)
 
-This is how the check finds its numerical gradients. The second step is worth it: with two steps the
-error shrinks with eps^2, with one step only with eps.
+This is how the check finds its numerical gradients. The step down is worth it: with both steps the
+error is proportional to eps^2, with the step up alone only to eps.
 
     function      f: takes a tensor of the shape of x, returns a tensor that holds one number
     x             a tensor of any shape; the caller still needs it, so leave it unchanged

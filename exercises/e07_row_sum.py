@@ -6,7 +6,7 @@
 You don't need the values of x, only its shape. Anything that is not a tensor can be stored directly
 on ctx, and here forward stores the shape.
 
-The check runs in float64, because a numerical gradient needs the digits. If you make a new tensor,
+The check runs in float64, because a numerical gradient needs many digits. If you make a new tensor,
 `grad_output.new_zeros(ctx.shape)` gives it the right dtype; `torch.zeros(ctx.shape)` does not.
 
 Check it:   python check.py exercises.row_sum

@@ -3,7 +3,7 @@
     grad_output   dL/dy, of the shape of y, (N,): how fast the loss L changes with each row's mean
     you return    dL/dx, of the shape of x, (N, D)
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.row_mean
             add --hint for a hint (twice for more), or --watch to check at every save

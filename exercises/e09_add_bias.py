@@ -8,7 +8,7 @@ Write backward.
 Forward repeats b for every row; this is called broadcasting. Even so, a gradient always has the
 shape of its input.
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.add_bias
             add --hint for a hint (twice for more), or --watch to check at every save

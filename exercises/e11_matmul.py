@@ -5,7 +5,7 @@
     grad_output   dL/dZ, of the shape of Z, (N, M): how fast the loss L changes with each element
     you return    dL/dX, of shape (N, K), and dL/dY, of shape (K, M)
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.matmul
             add --hint for a hint (twice for more), or --watch to check at every save

@@ -10,7 +10,7 @@ gradient of the data. `ctx.needs_input_grad` holds three values, True or False, 
 of forward. Compute a gradient where its value is True, and return None in its place otherwise. The
 third value is False when bias is None.
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.linear
             add --hint for a hint (twice for more), or --watch to check at every save

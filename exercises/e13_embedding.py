@@ -8,7 +8,7 @@
 Forward looks up one row of weight for each index. An index may occur several times, and some may
 not occur at all.
 
-The check runs in float64, because a numerical gradient needs the digits;
+The check runs in float64, because a numerical gradient needs many digits;
 `grad_output.new_zeros(ctx.shape)` makes a tensor of zeros with the right dtype.
 
 Check it:   python check.py exercises.embedding

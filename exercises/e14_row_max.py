@@ -6,7 +6,7 @@
 Where several elements of a row are the largest (a tie), they share the gradient in equal parts, as
 in `torch.amax`.
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.row_max
             add --hint for a hint (twice for more), or --watch to check at every save

@@ -8,7 +8,7 @@
 exp overflows to inf above about 709 in float64 and above 88 in float32. `torch.logsumexp` avoids
 that: it subtracts the largest x of the row first. Backward must not overflow either.
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.logsumexp
             add --hint for a hint (twice for more), or --watch to check at every save

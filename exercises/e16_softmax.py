@@ -11,7 +11,7 @@ Every x_j of a row changes every y_i of that row, so a row has a D x D matrix of
 Jacobian J. Backward is the product of grad_output and J. You can compute it without ever building
 J.
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.softmax
             add --hint for a hint (twice for more), or --watch to check at every save

@@ -7,10 +7,10 @@
     grad_output   dL/dloss, a single number as a tensor of shape ()
     you return    dL/dx, of the shape of x, (N, C), and None, because integers have no gradient
 
-The lines already in backward compute the softmax y from x. L is often the loss itself, and then
-grad_output is 1; but if the loss is scaled or added to another one, it is not.
+The lines already in backward compute the softmax y from x. L is often this `loss` itself,
+and then grad_output is 1. It is another number if L is, for example, 10 times this `loss`.
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.cross_entropy
             add --hint for a hint (twice for more), or --watch to check at every save

@@ -14,7 +14,7 @@ True. The lines already in backward compute hidden and active again.
 At hidden = 0 you may choose between 0 and 1, as in exercise 4. `function=builtin` lets the gradient
 pass there (`hidden >= 0`); if you do the same, the two loss curves are equal in every digit.
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.network
             add --hint for a hint (twice for more), or --watch to check at every save

@@ -7,7 +7,7 @@
 
 Each x_j affects y in two ways: directly, and through the mean. The gradients of both add up.
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.center_rows
             add --hint for a hint (twice for more), or --watch to check at every save

@@ -10,7 +10,7 @@ Write backward.
 The 1e-5 keeps std above 0 in a row of equal numbers. The lines already in backward compute std and
 y again, from x. That is slower than storing them on ctx, but safer: exercise 27 shows why.
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.layer_norm
             add --hint for a hint (twice for more), or --watch to check at every save

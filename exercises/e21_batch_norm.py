@@ -12,7 +12,7 @@ Write backward.
 
 The lines already in backward compute std and normal again, from x.
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.batch_norm
             add --hint for a hint (twice for more), or --watch to check at every save

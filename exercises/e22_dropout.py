@@ -11,7 +11,7 @@ Backward must use the same random mask as forward. A tensor goes through `ctx.sa
 plain number can be stored directly on ctx. The seed makes forward repeatable, so that the check can
 move an element of x and see the same elements dropped.
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.dropout
             add --hint for a hint (twice for more), or --watch to check at every save

@@ -11,7 +11,7 @@ All are elementwise, of the shape of x. Backward gets one gradient for each outp
     grad_side      zeros, because forward marks side as not differentiable
     you return     dL/dx, of the shape of x: one tensor, because forward has one input
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.several_outputs
             add --hint for a hint (twice for more), or --watch to check at every save

@@ -8,7 +8,7 @@ never come back. So here, on purpose, backward is not the derivative of forward.
 derivative of y = x, everywhere, as if the clamp were not there. The method `surrogate` declares
 that function, and the check compares your backward with its derivative.
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.straight_through
             add --hint for a hint (twice for more), or --watch to check at every save

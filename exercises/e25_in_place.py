@@ -13,7 +13,7 @@ something from which it can work out the slopes.
 
 At exactly 0 you may choose a slope between 0.1 and 1.
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.in_place
             add --hint for a hint (twice for more), or --watch to check at every save

@@ -15,7 +15,7 @@ second derivative would be wrong. Backward must refuse it, with a second decorat
     @torch.autograd.function.once_differentiable
     def backward(ctx, grad_output):
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.numpy_sort
             add --hint for a hint (twice for more), or --watch to check at every save

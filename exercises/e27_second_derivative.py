@@ -10,7 +10,7 @@ the operations of your backward like any others. `ctx.s` saves backward an exp, 
 first derivative comes out right. For the second derivative it is a trap: see what the check says.
 You may change forward, but it must still return y alone.
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.second_derivative
             add --hint for a hint (twice for more), or --watch to check at every save

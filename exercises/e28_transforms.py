@@ -1,7 +1,7 @@
 """Exercise 28, transforms: y_i = x_1^2 + ... + x_i^2, along the last dimension, for torch.func.
 
 Write the four methods below forward. With them the Function works under `torch.func.grad`, `vmap`
-and `jvp`. These transforms need a forward without ctx, so saving has a method of its own.
+and `jvp`. These transforms need a forward without ctx, so another method saves what backward needs.
 
 setup_context runs after forward and stores what the others need. `inputs` is a tuple. Save a tensor
 with `ctx.save_for_backward` for backward, and with `ctx.save_for_forward` for jvp; both read it
@@ -18,12 +18,12 @@ jvp goes the other way, from the input to the output:
     you return    dy/dt: how fast y changes with t; the shape of y
 
 vmap handles a whole batch in one call. Its x has one dimension more than forward expects, the batch
-dimension, and in_dims[0] says which one that is: 0 for the first. Call `SumOfSquares.apply` on it,
-once it is arranged so that forward does the right thing.
+dimension, and in_dims[0] says which one that is: 0 for the first. First rearrange x so that forward
+does the right thing, then call `SumOfSquares.apply` on it.
 
     you return    y for the whole batch, and the position of the batch dimension in y
 
-The check runs in float64, because a numerical gradient needs the digits.
+The check runs in float64, because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.transforms
             add --hint for a hint (twice for more), or --watch to check at every save

@@ -13,9 +13,9 @@ setup_context stores what backward needs, as in exercise 28. `inputs` is a tuple
     grad_output   dL/dy: how fast the loss L changes with each element of y; the shape of y
     you return    dL/dx: how fast it changes with each element of x; the shape of x
 
-PyTorch's own test, `torch.library.opcheck`, checks that an operator is registered well. It does not
-check that the gradient is right. The check of this course does; it runs in float64, because a
-numerical gradient needs the digits.
+PyTorch's own test, `torch.library.opcheck`, checks that an operator is registered correctly. It
+does not check that the gradient is right. The check of this course does; it runs in float64,
+because a numerical gradient needs many digits.
 
 Check it:   python check.py exercises.custom_op
             add --hint for a hint (twice for more), or --watch to check at every save

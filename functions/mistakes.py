@@ -1,6 +1,7 @@
 """Classic mistakes in backward. A comment marks the wrong line; `mistake` declares its kind.
 
-Several of these Functions even train. `python check.py` must find each mistake and name its kind.
+Several of these Functions can even train a network. `python check.py` must find each mistake and
+name its kind.
 """
 
 from __future__ import annotations

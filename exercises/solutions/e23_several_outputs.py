@@ -1,7 +1,7 @@
 """ClampAndRest: x clamped to [-1, 1], the rest x - clamped, and on which side x was cut.
 
 Derivation. Inside [-1, 1], clamped = x and rest = 0: the slopes are 1 and 0. Outside, clamped is
-constant and rest = x -+ 1: the slopes are 0 and 1. The loss feels x through both, so the two
+constant and rest = x -+ 1: the slopes are 0 and 1. The loss depends on x through both, so the two
 contributions add up:
 
     dL/dx = grad_clamped inside [-1, 1], grad_rest outside
