@@ -68,7 +68,7 @@ class Kink:
         what = "jumps" if max(abs(self.left), abs(self.right)) > JUMP else "has a kink"
         text = (
             f"At {self.where} = {self.value:.6g} forward {what}: its slope is "
-            f"{self.left:.4g} from the left, {self.right:.4g} from the right. "
+            f"{self.left + 0:.4g} from the left, {self.right + 0:.4g} from the right. "
             f"backward gives {self.backward:.4g}"
         )
         return text + ("." if self.relu is None else f"; torch.relu gives {self.relu:.4g}.")

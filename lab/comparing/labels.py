@@ -31,11 +31,13 @@ def differing_keys(configs: Sequence[dict[str, Any]]) -> list[str]:
     found: dict[tuple[str, str], str] = {}
     for key in dict.fromkeys((*VALUE_ALONE, *(key for config in configs for key in config))):
         section = key.partition(".")[0]
-        choice = "function" if section == "model" else section  # which sets a model's layers
+        # The function sets the layers of a model.
+        choices = {"function", "model"} if section == "model" else {section}
         values = defaultdict(set)
         for config in configs:
             if key in config:
-                values[choice == key or config.get(choice)].add(repr(config[key]))
+                made_by = tuple(config.get(choice) for choice in sorted(choices - {key}))
+                values[made_by].add(repr(config[key]))
         if any(len(group) > 1 for group in values.values()):
             # `model.layout: ${function.layout}` is the same difference once more.
             found.setdefault((last_part(key), repr([config.get(key) for config in configs])), key)
