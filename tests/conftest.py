@@ -33,6 +33,12 @@ def _one_thread() -> None:
     torch.set_num_threads(1)
 
 
+@pytest.fixture(autouse=True)
+def _same_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test imports from a folder of its own is not found by the next."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+
 @pytest.fixture(
     params=[
         "cpu",
