@@ -266,10 +266,10 @@ def test_shipped_numbers_are_numbers_to_every_yaml_reader():
     ],
 )
 def test_bad_input_on_the_command_line(tmp_path, args, says):
-    done = command("train.py", *args, cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
+    with typed(*args, cwd=tmp_path) as run:
+        assert run.wait() == 2
+    assert run.out == ""
+    (line,) = run.err.splitlines()
     assert line.startswith("error: ")
     assert says in line
     assert list(tmp_path.glob("outputs/*")) == []

@@ -253,7 +253,7 @@ class _Guesses:
             tried.append(tuple(tuple(1 if n == shapes[0][0] else n for n in s) for s in shapes))
         taken = [self.taken(plan._replace(shapes=some)) for some in tried]
         fits = [(args, self.misfit(args)) for args in taken if args is not None]
-        best = min(misfit for _, misfit in fits)
+        best = min((misfit for _, misfit in fits), default=0)  # none, where forward varies
         return [args for args, misfit in fits if misfit == best][:5]
 
     def other_defaults(self, keywords: list[inspect.Parameter], sample: tuple) -> Iterator[tuple]:
