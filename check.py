@@ -151,7 +151,7 @@ def _exercises(
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
-    summary, _, rest = __doc__.partition("\n")
+    summary, _, rest = (__doc__ or "").partition("\n")  # None under python -OO
     parser = argparse.ArgumentParser(
         description=summary, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter
     )

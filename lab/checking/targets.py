@@ -97,7 +97,11 @@ def module_of_file(path: Path) -> ModuleType:
     module.__file__ = str(path.resolve())
     sys.modules[module.__name__] = module  # where dataclasses and pickle look for it
     # Not by import: that may take a cached bytecode for a file saved twice within a second.
-    code = compile(path.read_bytes(), module.__file__, "exec", dont_inherit=True)
+    try:
+        code = compile(path.read_bytes(), module.__file__, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        error.filename = module.__file__  # Python leaves it out for a file that is no text
+        raise
     exec(code, vars(module))
     return module
 
