@@ -169,6 +169,8 @@ def check_plot(name: str) -> None:
 
 
 if __name__ == "__main__":
+    if sys.stdout is None:  # closed by the shell
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     assert isinstance(sys.stdout, io.TextIOWrapper)
     sys.stdout.reconfigure(errors="backslashreplace")  # a folder may have any name
     with errors_as_messages():

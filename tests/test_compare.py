@@ -45,6 +45,17 @@ def test_as_it_is_typed(tmp_path):
     assert (tmp_path / "s/comparison.png").exists()
 
 
+def test_a_closed_screen_is_no_traceback(tmp_path):
+    for name in ("a", "b"):
+        write_run(tmp_path / name, [3.0, 2.0])
+    done = subprocess.run(
+        f"{sys.executable} {ROOT / 'compare.py'} a b >&-",
+        cwd=tmp_path, shell=True, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+    assert (tmp_path / "comparison.png").exists()
+
+
 def test_it_does_not_wait_for_torch():
     code = "import compare, lab.comparing.picture, sys; print({'torch', 'hydra'} & {*sys.modules})"
     result = subprocess.run(
