@@ -12,8 +12,9 @@ By the chain rule, each element of dL/dx is the element of dL/dy times the slope
 returns one gradient for each input of forward, in the same order. A plain number such as `factor`
 gets no gradient, so the second one is None: end your line with `, None`.
 
-The check compares what you return with a numerical gradient: how much y changes when x moves by a
-millionth. float32 has too few digits to see that, so the check runs in float64.
+The check compares what you return with a numerical gradient: the change of y divided by the
+change of x, for a step of a millionth. float32 has too few digits for that, so the check runs in
+float64.
 
 Check it:   python check.py exercises.scale
             add --hint for a hint (twice for more), or --watch to check at every save

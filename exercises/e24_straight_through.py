@@ -3,10 +3,10 @@
     grad_output   dL/dy: how fast the loss L changes with each element of y; the shape of y
     you return    a surrogate for dL/dx, of the shape of x
 
-The derivative of a clamp is 0 outside [-1, 1]: an x that got there would receive no gradient and
-never come back. So here, on purpose, backward is not the derivative of forward. It is the
-derivative of y = x, everywhere, as if the clamp were not there. The method `surrogate` declares
-that function, and the check compares your backward with its derivative.
+The derivative of a clamp is 0 outside [-1, 1]: an x that got there would receive no gradient, and
+training could not move it back. So this backward is, on purpose, not the derivative of forward. It
+is the derivative of y = x, everywhere, as if the clamp were not there. The method `surrogate`
+declares that function, and the check compares your backward with its derivative.
 
 The check runs in float64, because a numerical gradient needs many digits.
 

@@ -5,9 +5,9 @@ Write backward so that it can itself be differentiated. Here the second derivati
     grad_output   dL/dy: how fast the loss L changes with each element of y; the shape of y
     you return    dL/dx: how fast it changes with each element of x; the shape of x
 
-Some losses contain a gradient (a penalty on its size, a Newton step). Autograd then differentiates
-the operations of your backward like any others. `ctx.s` saves backward an exp, and with it the
-first derivative comes out right. For the second derivative it is a trap: see what the check says.
+A gradient penalty and a Newton step need the derivative of a gradient. Autograd then differentiates
+the operations of your backward like any others. With `ctx.s` backward needs no exp, and the first
+derivative is right. The second derivative is then wrong: the check says why.
 You may change forward, but it must still return y alone.
 
 The check runs in float64, because a numerical gradient needs many digits.

@@ -19,7 +19,7 @@ jvp goes the other way, from the input to the output:
 
 vmap handles a whole batch in one call. Its x has one dimension more than forward expects, the batch
 dimension, and in_dims[0] says which one that is: 0 for the first. First rearrange x so that forward
-does the right thing, then call `SumOfSquares.apply` on it.
+still sums over the right dimension, then call `SumOfSquares.apply` on it.
 
     you return    y for the whole batch, and the position of the batch dimension in y
 

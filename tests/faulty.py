@@ -28,6 +28,22 @@ class MaskedReLU(torch.autograd.Function):
         return grad_output.masked_fill(input < 0, 0)
 
 
+class NetworkStopsAtZero(torch.autograd.Function):
+    """A whole network whose ReLU stops the gradient at exactly 0, where clamp passes it on."""
+
+    @staticmethod
+    def forward(ctx, x: torch.Tensor, w1: torch.Tensor, w2: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x, w1, w2)
+        return x.mm(w1).clamp(min=0).mm(w2)
+
+    @staticmethod
+    def backward(ctx, grad_output: torch.Tensor) -> tuple[None, torch.Tensor, torch.Tensor]:
+        x, w1, w2 = ctx.saved_tensors
+        hidden = x.mm(w1)
+        grad_hidden = grad_output.mm(w2.t()) * (hidden > 0)
+        return None, x.t().mm(grad_hidden), hidden.clamp(min=0).t().mm(grad_output)
+
+
 class Counted(MaskedReLU):
     """Keeps the number of its calls in a file, where a kill can't take it back."""
 

@@ -241,6 +241,15 @@ def test_a_function_that_draws_random_numbers(explain):
     assert "lr=1e-06 and lr=2e-06" in text
 
 
+def test_a_kink_inside_a_larger_function_is_not_called_rounding(explain):
+    network = "model=exercise_network model.network._target_=tests.faulty.NetworkStopsAtZero.apply"
+    text = explain(network, "function=builtin", "steps=120")
+    assert "at step 114" in text
+    assert "linear1.weight" in text
+    assert "rounding" not in text
+    assert "python check.py tests.faulty.NetworkStopsAtZero" in text
+
+
 def test_the_whole_network_in_one_function(explain):
     network = "model=exercise_network model.network._target_=exercises.solutions.e18_network"
     text = explain(f"{network}.Network.apply", "function=myrelu")
