@@ -57,12 +57,12 @@ def problem(run: RecordedRun) -> dict[str, Any]:
 
     The seed isn't part of it: runs of several seeds are compared seed by seed.
     """
-    # Of a model the sizes and whether there is a bias: its layers come from the function.
-    return {
+    # Of a model the sizes and whether there is a bias. Its layers come from the function, and another
+    # class may compute the same network: `exercise_network`, which has no bias to choose.
+    return {"model.bias": False} | {
         key: value
         for key, value in sorted(run.config.items())
         if key.partition(".")[0] == "data"
-        or key == "model"
         or (re.fullmatch(r"model\.\w+", key) and isinstance(value, int | float))
     }
 

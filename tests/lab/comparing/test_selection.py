@@ -26,7 +26,6 @@ def with_model(**changes):
     [
         {"config": {"data": {"samples": 65}}},
         {"data": "digits"},
-        {"model": "point"},
         with_model(hidden=99),
         with_model(bias=True),
     ],
@@ -39,6 +38,14 @@ def test_another_problem_is_left_out_and_can_be_asked_for(run, changes):
     ((settings, others),) = selection.others
     assert names(others) == ["c"]
     assert names(filtered(runs, settings)) == ["c"]
+
+
+def test_another_class_of_the_same_sizes_is_compared(run):
+    """`model=exercise_network` has no bias to choose, and is compared with the two-layer network."""
+    one_function = with_model()
+    one_function["config"]["model"].pop("bias", None)
+    runs = [run("a", **with_model(bias=False)), run("b", model="exercise_network", **one_function)]
+    assert names(select(runs).runs) == ["a", "b"]
 
 
 def test_the_rest_of_the_config_is_no_problem(run):
