@@ -57,8 +57,8 @@ def problem(run: RecordedRun) -> dict[str, Any]:
 
     The seed isn't part of it: runs of several seeds are compared seed by seed.
     """
-    # Of a model the sizes and whether there is a bias. Its layers come from the function, and another
-    # class may compute the same network: `exercise_network`, which has no bias to choose.
+    # Of a model the sizes and whether there is a bias. Its layers come from the function, and
+    # another class may compute the same network: `exercise_network`, which has no bias to choose.
     return {"model.bias": False} | {
         key: value
         for key, value in sorted(run.config.items())

@@ -41,7 +41,7 @@ def test_another_problem_is_left_out_and_can_be_asked_for(run, changes):
 
 
 def test_another_class_of_the_same_sizes_is_compared(run):
-    """`model=exercise_network` has no bias to choose, and is compared with the two-layer network."""
+    """`model=exercise_network` has no bias to choose; it computes the two-layer network."""
     one_function = with_model()
     one_function["config"]["model"].pop("bias", None)
     runs = [run("a", **with_model(bias=False)), run("b", model="exercise_network", **one_function)]
