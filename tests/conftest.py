@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 
 import train
 from lab.checking.limited import warm_up
-from lab.composing.rules import validated
+from lab.composing.compose import compose_config
 from lab.config import Config
 from lab.recording.run import Run
 
@@ -77,7 +77,7 @@ def composed(*overrides: str) -> tuple[DictConfig, dict[str, str]]:
 
 def config_of(*overrides: str) -> Config:
     """The validated config of a command line, without a progress bar."""
-    return validated(*composed("progress=false", *overrides), overrides)
+    return compose_config("progress=false", *overrides)
 
 
 @pytest.fixture

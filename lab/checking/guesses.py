@@ -16,7 +16,6 @@ from lab.checking.numbers import equal_with_nan
 from lab.checking.samples import (
     Case,
     can_need_grad,
-    declared_inputs,
     in_float64,
     parameters_of,
 )
@@ -89,13 +88,6 @@ EXAMPLES = {
     BOOL: "True",
     FUNCTION: "torch.sin",
 }
-
-
-def samples_of(target: Any, device: str) -> list[tuple]:
-    """Arguments to try a Function on: those that it declares, or guesses."""
-    if hasattr(target, "sample_inputs"):
-        return declared_inputs(target.sample_inputs, "sample_inputs()", device)
-    return guessed_samples(target, device)[0]
 
 
 def guessed_samples(target: Any, device: str) -> tuple[list[tuple], list[str]]:

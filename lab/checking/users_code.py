@@ -1,4 +1,4 @@
-"""Running somebody else's code: what it raises is told with their lines, not with ours."""
+"""Run somebody else's code, and report what it raises with the lines of that code."""
 
 from __future__ import annotations
 
