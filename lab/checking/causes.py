@@ -28,14 +28,17 @@ from lab.checking.verdict import Finding, say
 Prediction = Callable[[Comparison], torch.Tensor | None]
 
 
-def wrong_gradient(position: int, samples: list[dict[int, Comparison]], where: str = "") -> Finding:
+def wrong_gradient(
+    position: int, samples: list[dict[int, Comparison]], elsewhere: str = ""
+) -> Finding:
     """What is wrong with the gradient for one input, why if that is certain, and three elements.
 
     Args:
         position: the input.
         samples: the comparisons of every case, by input.
-        where: under which circumstances, ending the first clause; may be empty.
+        elsewhere: where that is, if not on the samples, on which it is right: no cause shows.
     """
+    where = elsewhere
     compared = [sample[position] for sample in samples if position in sample]
     shown = max(compared, key=lambda c: (bool(c.not_finite.any()), int(c.wrong.sum())))
     case = shown.case
@@ -46,7 +49,7 @@ def wrong_gradient(position: int, samples: list[dict[int, Comparison]], where: s
     name, element = case.names[position], element_text(case, position, column)
     got = shown.backward[row, column]
     flat = all(not c.numerical[c.slopes.smooth].abs().gt(c.case.atol).any() for c in compared)
-    if flat and not shown.not_finite.any():
+    if flat and not shown.not_finite.any() and not elsewhere:
         hint = say("declare surrogate")
         text = say("flat forward", name=name, got=got, element=element)
         return Finding("flat forward", f"{text} {hint}", hint)
@@ -63,9 +66,12 @@ def wrong_gradient(position: int, samples: list[dict[int, Comparison]], where: s
         output=_of_output(shown, row, column),
         count=f"{wrong} of {size} elements {'is' if wrong == 1 else 'are'} wrong." * (size > 1),
     )
-    kind, cause = _cause(position, samples, compared)
+    kind, cause = ("wrong value", "") if elsewhere else _cause(position, samples, compared)
     table = "" if cause else table_of(shown, marked)
     hint = cause or say("rederive")
+    if all(map(_is_identity, compared)):  # it is there for its backward, as a gradient reversal is
+        words = (cause, say("identity", name=name), say("declare surrogate"))
+        hint = " ".join(filter(None, words))
     return Finding(kind, f"{text} {hint}", hint, table)
 
 
@@ -169,8 +175,7 @@ def _factor(compared: list[Comparison]) -> str:
         fraction = Fraction(factor).limit_denominator(200)
         fits = abs(float(fraction) - factor) < 1e-6 * abs(factor) and 10**4 % fraction.denominator
         words = say("constant factor", factor=str(fraction) if fits else f"{factor:.4g}")
-    # Forward that changes nothing is there for its backward, as in a gradient reversal.
-    return f"{words} {say('declare surrogate')}" if all(map(_is_identity, compared)) else words
+    return words
 
 
 def _is_identity(comparison: Comparison) -> bool:

@@ -27,7 +27,7 @@ import torch
 
 from lab.checking import probes
 from lab.checking.causes import slope_of_each, wrong_gradient
-from lab.checking.contract import cannot_run, decorators, examine
+from lab.checking.contract import cannot_run, decorators, examine, in_float32
 from lab.checking.guesses import guessed_samples
 from lab.checking.numbers import Comparison, compare
 from lab.checking.samples import Case, declared_inputs, is_function_class
@@ -174,6 +174,9 @@ class _Check:
     def run(self, given: list[Case], guessed: bool, compiled: bool) -> None:
         """Check the target on cases, which are guesses or its author's."""
         cases = self.examined(given, guessed)
+        if set(self.verdict.kinds) == {"dtype"}:
+            self.beside_dtype(cases)
+            return
         fine = (
             not self.verdict.findings
             and self.ask(probes.is_repeatable, cases)
@@ -192,6 +195,15 @@ class _Check:
             self.verdict.largest_error, note = probes.distance_of_surrogate(cases)
             self.note([note])
 
+    def beside_dtype(self, cases: list[Case]) -> None:
+        """What else is wrong with a Function that leaves float64, asked in float32."""
+        of_dtype, self.verdict.findings = self.verdict.findings, []
+        single = [replace(case, args=in_float32(case.args)).coarse() for case in cases]
+        if self.ask(probes.is_linear, single) and self.surrogate is not True:
+            self.values(single)
+        self.verdict.findings += of_dtype
+        self.verdict.verdict = "wrong"
+
     def note(self, notes: Iterable[str]) -> None:
         for note in notes:
             # Of several shapes that are summed in the same way, one is enough.
@@ -208,7 +220,8 @@ class _Check:
             try:
                 case, findings, notes = examine(replace(case, passive=passive))
             except Crash:
-                if guessed and cases:
+                by_name = any(isinstance(arg, str) for arg in case.args)  # as forward compares it
+                if guessed and cases and not by_name:
                     continue  # forward takes this guess, and backward was never meant to
                 self.verdict.inputs.append(case.describe())
                 raise
@@ -291,7 +304,7 @@ class _Check:
             points = declared_inputs(self.target.kink_inputs, "kink_inputs()", self.device)
         elif self.surrogate is not None:
             return []
-        findings, kinks = probes.at_special_points(case, points, bool(points))
+        findings, kinks = probes.at_special_points(case, points, bool(points), self.elementwise)
         self.verdict.kinks += [kink for kink in kinks if kink not in self.verdict.kinks]
         return findings
 

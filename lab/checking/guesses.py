@@ -1,4 +1,8 @@
-"""What to try on a Function whose author declares no samples."""
+"""What to try on a Function whose author declares no samples.
+
+A guess says for each argument what kind of thing it is, and of which shapes the tensors are. The
+first one counts that forward takes and whose shapes backward returns.
+"""
 
 from __future__ import annotations
 
@@ -6,47 +10,106 @@ import contextlib
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from types import CodeType
 from typing import Any, NamedTuple
 
 import torch
 
 from lab.checking.contract import examine, in_float32
 from lab.checking.numbers import equal_with_nan
-from lab.checking.samples import (
-    Case,
-    can_need_grad,
-    in_float64,
-    parameters_of,
-)
+from lab.checking.samples import Case, can_need_grad, in_float64, parameters_of
 from lab.checking.users_code import Crash, users_code
 from lab.checking.verdict import say
 from lab.errors import UserError
 
-# Shapes of the first, second and third tensor. Rows are long enough that a permutation is not its
-# own inverse, and no size is a number that formulas are full of.
-ELEMENTWISE = ((5, 7), (5, 7), (5, 7))
-ROWS_AND_VECTOR = ((5, 7), (7,), (7,))
-SCALARS: tuple[tuple[int, ...], ...] = ((), (), ())
-SQUARE = (((5, 5), (5, 5), (5, 5)), ((5, 5), (5,), (5,)))
-SHAPES = (
-    ELEMENTWISE,
-    ((5, 7), (6, 7), (6,)),  # a linear map
-    ((5, 7), (7, 6), (6,)),  # a matrix product
-    ROWS_AND_VECTOR,
-    ((5, 7), (5, 1), (5, 1)),
-    ((5, 7), (), ()),
-    ((7,), (7,), (7,)),
-    *SQUARE,
-    ((2, 3, 5), (2, 5, 4), (2, 3, 4)),  # a batched matrix product
-    ((2, 3, 5), (2, 3, 5), (2, 3, 5)),
-    ((2, 4, 6, 6), (3, 4, 3, 3), (3,)),  # images and filters
-    ((2, 4, 5, 5), (4,), (4,)),  # images, and a number for each channel
-    ((2, 3, 8), (4, 3, 3), (4,)),
-    ((7,), (6, 7), (6,)),
-    ((5,), (5, 5), (5,)),
+Shapes = tuple[tuple[int, ...], ...]
+
+# What an argument may be; one that needs a gradient comes first.
+TENSOR, MASK, FLAGS, INDEX, ROWS, SAME, NUMBER, INTEGER, COUNT, BOOL, TEXT, FUNCTION, DEFAULT = (
+    "a float tensor", "a tensor of 0 and 1", "a boolean tensor", "integer indices",
+    "an integer for each row", "an integer for each element", "a number", "an integer",
+    "a larger integer", "True", "a string", "a function", "its default",
+)  # fmt: skip
+BY_ANNOTATION = {"float": [NUMBER], "int": [INTEGER, COUNT], "bool": [BOOL]}
+# Patterns for the whole name; the first that fits counts.
+BY_NAME: dict[str, list[str]] = {
+    r"(.*_)?(num|size|count|classes|segments|groups)|(num|n)_\w+|[A-Z]|total": [COUNT, INTEGER],
+    r"dims?|axis|[nkpr]|steps?|kernel_size|stride|padding|dilation|bits|levels|shifts?|times"
+    r"|repeats|\w+_(size|factor|bits|iters?|steps?|dim)|iters?|iterations": [INTEGER, COUNT],
+    r"(.*_)?(idx|index|indices|inds?|ids?|perm|order)": [INDEX, ROWS, SAME],
+    r"(.*_)?(segment|batch|rows?|cols?|groups?)": [ROWS, INDEX],
+    r"(.*_)?(targets?|labels?|y_true|classes|gt)": [TENSOR, ROWS, SAME, MASK],
+    r"(.*_)?masks?|keep|cond(ition)?": [MASK, FLAGS],
+    r"eps(ilon)?|(negative_)?slope|alpha|beta|lam(b?da?)?_?|prob|rate|tau|temp(erature)?|margin"
+    r"|delta|threshold|thresh?|lo|hi|low|high|(min|max)(_\w+)?|lower|upper|momentum|sigma|std"
+    r"|(\w+_)?(factor|coeff|power|exponent|smoothing)": [NUMBER],
+    r"train(ing)?|inplace|keepdims?": [BOOL],
+    r"reduc(e|tion)|mode|method|kind": [TEXT],
+    r"run|fn|f|func(tion)?|module|callable|act(ivation)?": [FUNCTION],
+}  # fmt: skip
+NUMBERS = (0.3, 1.4, 0.8, 2.1)  # different ones for different arguments
+INTEGERS = {"dim": -1, "axis": -1, "padding": 1, "stride": 1, "dilation": 1, "bits": 4}
+EXAMPLES = {
+    TENSOR: "torch.randn(5, 7)",
+    MASK: "torch.tensor([1.0, 0.0, 1.0])",
+    FLAGS: "torch.rand(5, 7) > 0.5",
+    INDEX: "torch.tensor([3, 0, 3, 1])",
+    ROWS: "torch.tensor([3, 0, 3, 1, 2])",
+    SAME: "torch.randint(5, (5, 7))",
+    NUMBER: "0.3",
+    INTEGER: "2",
+    COUNT: "8",
+    BOOL: "True",
+    TEXT: '"mean"',
+    FUNCTION: "torch.sin",
+}
+
+# Shapes of the first tensor. Rows are long enough that a permutation is not its own inverse, and
+# no size is a number that formulas are full of; the others fit formulas that ask for a size.
+FIRST = (
+    (5, 7), (2, 3, 5), (2, 4, 5, 3), (5, 8), (5, 2), (5, 3), (5, 4), (5, 6), (2, 4, 4, 6),
+)  # fmt: skip
+# Shapes of the first two tensors, where they are not the same.
+PAIRS = (
+    ((5, 7), (6, 7)),  # a linear map
+    ((5, 7), (7, 6)),  # a matrix product
+    ((5, 7), (7,)),
+    ((5, 7), (5,)),
+    ((5, 7), ()),
+    ((2, 3, 5), (2, 5, 4)),
+    ((2, 3, 5), (5, 4)),
+    ((2, 3, 5), (4, 5)),
+    ((2, 3, 5), (2, 4, 5)),
+    ((2, 3, 5), (5,)),
+    ((2, 3, 5), (3,)),
+    ((2, 4, 5, 3), (4,)),  # images, and a number for each channel
+    ((2, 4, 5, 3), (3, 4, 2, 2)),  # images, and filters
+    ((2, 4, 5, 3), (4, 1, 2, 2)),
+    ((2, 4, 6), (3, 4, 3)),
+    ((2, 4, 6), (4, 3, 3)),
+    ((2, 4, 6), (4, 1, 3)),
+    ((2, 4, 6), (4, 3)),
+    ((7,), (6, 7)),
+    ((7,), (7, 6)),
+    ((7,), (4,)),
+    ((5,), (5, 5)),
+    ((5, 8), (5, 2)),
+    ((5, 8), (5, 4)),
+    ((5, 2), (5,)),
+    ((5, 7), (5, 6)),
+    ((2, 3, 4, 6), (3, 3)),
+    ((5, 7), (6, 7, 4)),
 )
-DOMAINS: tuple[Callable, ...] = (
+# Shapes that forward takes by broadcasting or by chance, tried last: they hide a wrong shape.
+LAST = (
+    ((5, 7), (5, 1)), ((5, 7), (7, 7)), ((5, 5), (5, 7)), ((5, 5), (5,)), ((5, 5), (5, 5)),
+    ((7,), (7,)), ((7,), ()), ((), ()),
+)  # fmt: skip
+LAST_ALONE = (((7,),), ((5, 5),), ((),))
+DOMAINS: tuple[Callable[..., torch.Tensor], ...] = (
     torch.randn,
     lambda shape: torch.rand(shape) + 0.5,  # positive, for log and sqrt
     lambda shape: torch.rand(shape) + 1.5,  # over 1
@@ -54,40 +117,21 @@ DOMAINS: tuple[Callable, ...] = (
     lambda shape: (lambda x: x @ x.mT + torch.eye(shape[-1]))(torch.randn(shape)),  # definite
     lambda shape: torch.randn(shape, dtype=torch.complex128),
 )
+MOST_NUMBERS = 300  # in all samples
+LIKELY = 12  # shapes that are tried first, and in every domain
 COMPLEX_WORDS = {"conj", "complex", "is_complex", "view_as_real", "imag"}
-MOST_TRIES = 1500
+MOST_TRIES = 4000
+FITS, NO_GRADIENT, WRONG_SHAPE, SUMMED, RAISES = range(5)  # how backward answers a guess
 
-TENSOR, NUMBER, INTEGER, INDEX, CLASSES, MASK, FLAGS, BOOL, FUNCTION = (
-    "a float tensor", "a number", "an integer", "integer indices", "class targets",
-    "a tensor of 0 and 1", "a boolean tensor", "True", "a function",
-)  # fmt: skip
-BY_NAME = {
-    INDEX: "index indices idx ind i ids inds perm order positions",
-    CLASSES: "target targets label labels y_true classes",
-    MASK: "mask masks keep attn_mask",
-    FLAGS: "mask masks keep attn_mask cond condition",
-    NUMBER: "eps epsilon slope negative_slope alpha beta lam lambd lambda_ p prob rate tau "
-    "temperature temp margin delta threshold lo hi low high min max min_val max_val momentum "
-    "sigma std factor coeff power exponent smoothing",
-    INTEGER: "dim axis n k num size steps kernel_size stride padding groups repeats bits levels "
-    "num_bits n_bits block_size upscale_factor shift shifts r times num_classes",
-    BOOL: "training train inplace keepdim",
-    FUNCTION: "run fn f func function module callable activation act",
-}
-BY_ANNOTATION = {"float": NUMBER, "int": INTEGER, "bool": BOOL}
-NUMBERS = (0.3, 1.4, 0.8, 2.1)  # different ones for different arguments
-INTEGERS = {"dim": -1, "axis": -1, "padding": 1, "stride": 1, "groups": 1, "bits": 4}
-EXAMPLES = {
-    TENSOR: "torch.randn(5, 7)",
-    NUMBER: "0.3",
-    INTEGER: "2",
-    INDEX: "torch.tensor([3, 0, 3, 1])",
-    CLASSES: "torch.tensor([3, 0, 3, 1, 2])",
-    MASK: "torch.tensor([1.0, 0.0, 1.0])",
-    FLAGS: "torch.rand(5, 7) > 0.5",
-    BOOL: "True",
-    FUNCTION: "torch.sin",
-}
+
+class Guess(NamedTuple):
+    """The kind of each argument, shapes and values of the tensors, and how backward fits them."""
+
+    parameters: list[inspect.Parameter]
+    kinds: tuple[str, ...]
+    shapes: Shapes
+    domain: Callable[..., torch.Tensor]
+    fit: int = 0
 
 
 def guessed_samples(target: Any, device: str) -> tuple[list[tuple], list[str]]:
@@ -99,51 +143,27 @@ def guessed_samples(target: Any, device: str) -> tuple[list[tuple], list[str]]:
     parameters = [p for p in parameters_of(target) if p.kind is not p.VAR_KEYWORD]
     if not parameters:
         raise Crash(UserError(say("takes no input")), "on random inputs", "crash")
-    guesses = _Guesses(target, device)
+    trial = _Trial(target, device)
     required = [p for p in parameters if p.default is p.empty] or parameters[:1]
-    optional = [p for p in parameters if p.default is None and p not in required]
+    optional = [i for i, p in enumerate(parameters) if p.default is None and p not in required]
+    chosen = [parameters[: optional[-1] + 1], required] if optional else [required]
+    guesses = [guess for guess in map(trial.best, chosen) if guess]
+    if not guesses:
+        raise trial.failure(parameters)
     samples: list[tuple] = []
     notes: list[str] = []
-    for chosen in ([*required, *optional], required) if optional else (required,):
-        if found := guesses.first(chosen):
-            plan, more = guesses.number_for_none(found)
-            samples += guesses.variants(plan)
-            notes += more
-    if not samples:
-        raise guesses.failure(parameters)
-    others = [*guesses.other_defaults(parameters[len(required) :], samples[0])]
-    if _speaks_of_complex(target):
+    for guess in [guess for guess in guesses if guess.fit < RAISES] or guesses[:1]:
+        guess, more = trial.numbers_for_none(guess)
+        samples += trial.variants(guess)
+        notes += more
+    others = [*_other_values(target, parameters, samples[0])]
+    if COMPLEX_WORDS & _words_of(target):
         others.append(_in_complex(samples[0]))
-    return samples + [args for args in others if not guesses.problem_with(args)], notes
+    return samples + [args for args in others if not trial.problem_with(args)], notes
 
 
-def _speaks_of_complex(target: Any) -> bool:
-    """Whether a method handles complex numbers, so that they are meant to be given."""
-    methods = [getattr(target, name, None) for name in ("forward", "backward", "setup_context")]
-    codes = [method.__code__ for method in methods if inspect.isfunction(method)]
-    return any(COMPLEX_WORDS & {*code.co_names} for code in codes)
-
-
-def _in_complex(args: tuple) -> tuple:
-    return tuple(
-        torch.complex(arg, arg.flip(list(range(arg.dim()))))
-        if can_need_grad(arg) and not arg.is_complex()
-        else arg
-        for arg in args
-    )
-
-
-class Plan(NamedTuple):
-    """What kind of argument each parameter gets, and of which values and shapes the tensors are."""
-
-    parameters: list[inspect.Parameter]
-    kinds: tuple[str, ...]
-    domain: Callable
-    shapes: tuple
-
-
-class _Guesses:
-    """Tries arguments on forward, and remembers what it said."""
+class _Trial:
+    """Tries guesses on forward, and remembers what it said."""
 
     def __init__(self, target: Any, device: str):
         self.target, self.device = target, device
@@ -151,41 +171,81 @@ class _Guesses:
         self.crashes: list[Crash] = []
         self.tries, self.answered = 0, False
 
-    def first(self, chosen: list[inspect.Parameter], fixed: Sequence[str] = ()) -> Plan | None:
-        """The first kinds, domain and shapes that forward takes; prefers what backward fits."""
-        fallbacks: dict[int, Plan] = {}
-        for kinds in [tuple(fixed)] if fixed else _orders(chosen):
-            for domain, shapes in (*itertools.product(DOMAINS, SHAPES), (torch.randn, SCALARS)):
-                hides_a_wrong_shape = shapes in (*SQUARE, SCALARS)
-                if self.tries >= MOST_TRIES or (fallbacks and hides_a_wrong_shape):
-                    continue
-                plan = Plan(chosen, kinds, domain, shapes)
-                args = self.taken(plan)
-                if args is not None:
-                    misfit = self.misfit(args)
-                    fallbacks.setdefault(misfit, plan)
-                    if misfit == 0:
-                        return fallbacks[0]
-            if min(fallbacks, default=2) < 2:
-                break
-        return fallbacks[min(fallbacks)] if fallbacks else None
+    def best(self, chosen: list[inspect.Parameter]) -> Guess | None:
+        """The first guess that forward takes and backward fits; else the first that fits less."""
+        orders = [*_orders(chosen)]
+        raises = None
+        for kinds, likely, every_domain in (
+            (orders[:1], False, False),
+            (orders[:6], True, True),
+            (orders[6:], True, False),
+            (orders[1:], False, False),
+        ):
+            for some in kinds:
+                found = self.with_kinds(chosen, some, likely, every_domain)
+                if found and found.fit < RAISES:
+                    return found
+                raises = raises or found
+        return raises
 
-    def taken(self, plan: Plan) -> tuple | None:
-        """The arguments if forward answers them with finite numbers; else None."""
+    def with_kinds(
+        self,
+        chosen: list[inspect.Parameter],
+        kinds: tuple[str, ...],
+        likely: bool = False,
+        every_domain: bool = False,
+    ) -> Guess | None:
+        """The best guess with these kinds.
+
+        Args:
+            chosen: the parameters that get an argument.
+            kinds: one for each.
+            likely: give up if forward takes none of the likeliest shapes.
+            every_domain: try other values also where forward refuses normal ones; where it answers
+                inf or nan to them, other values are tried in any case.
+        """
+        taken: dict[int, Guess] = {}
+        for number, shapes in enumerate(self.shapes_for(chosen, kinds)):
+            if self.tries > MOST_TRIES or (likely and number == LIKELY and not taken):
+                break
+            if min(taken, default=RAISES) < RAISES and _by_chance(shapes):
+                continue
+            for domain in DOMAINS:
+                guess = Guess(chosen, kinds, shapes, domain)
+                args, problem = self.answer(guess)
+                if args is not None:
+                    fit = self.fit(args)
+                    taken.setdefault(fit, guess._replace(fit=fit))
+                if args is not None or (problem != INFINITE and not every_domain):
+                    break
+            if min(taken, default=RAISES) <= NO_GRADIENT:
+                break
+        return taken[min(taken)] if taken else None
+
+    def shapes_for(self, chosen: list[inspect.Parameter], kinds: tuple[str, ...]) -> list[Shapes]:
+        """The shapes to try for the tensors of these kinds, the likeliest first."""
+        count = sum(
+            1 + (p.kind is p.VAR_POSITIONAL)
+            for p, kind in zip(chosen, kinds, strict=True)
+            if kind in (TENSOR, MASK, FLAGS)
+        )
+        return [*_shapes_in_einsum(self.target, count), *_shapes(count)]
+
+    def answer(self, guess: Guess) -> tuple[tuple | None, str]:
+        """The arguments if forward answers them with finite numbers; else None, and why not."""
         self.tries += 1
         try:
-            args = in_float64(_fill(plan), self.device)
+            args = in_float64(_fill(self.target, guess), self.device)
         except (RuntimeError, IndexError):  # no such matrix of this shape
-            return None
+            return None, ""
         if not (problem := self.problem_with(args)):
-            return args
-        words = ", ".join(
-            f"{p.name} {kind}" for p, kind in zip(plan.parameters, plan.kinds, strict=True)
-        )
-        self.said.setdefault(words, problem)
-        return None
+            return args, ""
+        pairs = zip(guess.parameters, guess.kinds, strict=True)
+        self.said.setdefault(", ".join(f"{p.name} {kind}" for p, kind in pairs), problem)
+        return None, problem
 
     def problem_with(self, args: tuple) -> str:
+        """Why these arguments can't be used; an empty text if they can."""
         case = Case(self.target, args)
         moved = [arg * 1.1 + 0.37 if can_need_grad(arg) else arg for arg in args]
         try:
@@ -196,68 +256,76 @@ class _Guesses:
                 raise
             self.crashes.append(crash)
             with contextlib.suppress(Exception):  # it may take float32 alone
-                if case.outputs(*in_float32(args)):
+                if case.outputs(*replace(case, args=in_float32(args)).leaves()):
                     return ""
             return crash.told
         self.answered = True
         if not outputs:
             return "forward returns no floating-point tensor"
         if not all(output.isfinite().all() for output in outputs):
-            return "forward gives inf or nan"
-        same = all(map(equal_with_nan, outputs, others))
-        return "forward is constant: it gives the same for other inputs" if same else ""
+            return INFINITE
+        return CONSTANT if all(map(equal_with_nan, outputs, others)) else ""
 
-    def misfit(self, args: tuple) -> int:
-        """How badly backward fits arguments that forward takes: 1 for a shape, 2 if it fails.
+    def fit(self, args: tuple) -> int:
+        """How well backward fits arguments that forward takes.
 
-        Forward may take shapes that were never meant, so those that fit are preferred.
+        Forward may take shapes that were never meant, so those that fit are preferred. A gradient
+        that PyTorch has to sum does not fit: broadcasting was hardly meant.
         """
         try:
-            kinds = {finding.kind for finding in examine(Case(self.target, args))[1]}
+            _, findings, notes = examine(Case(self.target, args))
         except (Crash, RuntimeError, IndexError):
-            return 2
-        wrong_shape = bool({"shape", "transposed"} & kinds)
-        return 2 if "gradient for a number" in kinds else int(wrong_shape)
+            return RAISES
+        kinds = {finding.kind for finding in findings}
+        if "gradient for a number" in kinds:
+            return RAISES
+        if {"shape", "transposed"} & kinds:
+            return WRONG_SHAPE
+        if any(SUMS in note for note in notes):
+            return SUMMED
+        return NO_GRADIENT if "no gradient" in kinds else FITS
 
-    def number_for_none(self, plan: Plan) -> tuple[Plan, list[str]]:
-        """A number for each tensor that gets None from backward, if forward takes one."""
-        notes: list[str] = []
-        for position, parameter in enumerate(plan.parameters):
-            args = self.taken(plan)
-            numbers = (*plan.kinds[:position], NUMBER, *plan.kinds[position + 1 :])
-            if args is None or plan.kinds[position] != TENSOR or TENSOR not in numbers:
+    def numbers_for_none(self, guess: Guess) -> tuple[Guess, list[str]]:
+        """The guess with numbers or classes for the tensors that get None from backward."""
+        args, _ = self.answer(guess)
+        if guess.fit != NO_GRADIENT or args is None:
+            return guess, []
+        texts = " ".join(f.text for f in examine(Case(self.target, args))[1])
+        without = [p.name for p in guess.parameters if f"None for {p.name}, on which" in texts]
+        for names, other in itertools.product(
+            (without, *([name] for name in without)), (NUMBER, ROWS, SAME)
+        ):
+            kinds = tuple(
+                other if p.name in names and other in (NUMBER, *_named(p)) else kind
+                for p, kind in zip(guess.parameters, guess.kinds, strict=True)
+            )
+            if kinds == guess.kinds or TENSOR not in kinds:
                 continue
-            with contextlib.suppress(Crash, RuntimeError, IndexError):
-                texts = [f.text for f in examine(Case(self.target, args))[1]]
-                none = any(f"None for {parameter.name}, on which" in text for text in texts)
-                if none and (found := self.first(plan.parameters, numbers)):
-                    plan = found
-                    notes.append(say("tried as a number", name=parameter.name))
-        return plan, notes
+            found = self.with_kinds(guess.parameters, kinds)
+            if found and found.fit == FITS:
+                key = "tried as a number" if other == NUMBER else "tried as classes"
+                return found, [say(key, name=" and ".join(names))]
+        return guess, []
 
-    def variants(self, plan: Plan) -> list[tuple]:
-        """Two draws, other shapes that forward takes, and a batch of one."""
-        shapes = plan.shapes
-        tried: list[tuple] = [shapes, shapes]
-        if sum(kind == TENSOR for kind in plan.kinds) > 1:
-            tried += [other for other in SHAPES[:5] if other != shapes]
-        if shapes[0]:
-            tried.append(tuple(tuple(1 if n == shapes[0][0] else n for n in s) for s in shapes))
-        taken = [self.taken(plan._replace(shapes=some)) for some in tried]
-        fits = [(args, self.misfit(args)) for args in taken if args is not None]
-        best = min((misfit for _, misfit in fits), default=0)  # none, where forward varies
-        return [args for args, misfit in fits if misfit == best][:5]
-
-    def other_defaults(self, keywords: list[inspect.Parameter], sample: tuple) -> Iterator[tuple]:
-        """For each keyword parameter a sample with another value than its default."""
-        args = list(sample)
-        for parameter in keywords:
-            default = parameter.default
-            if isinstance(default, bool):
-                yield (*args, not default)
-            elif isinstance(default, int | float):
-                yield (*args, default + 1 if isinstance(default, int) else 0.6 * default + 0.1)
-            args.append(default)
+    def variants(self, guess: Guess) -> list[tuple]:
+        """Two draws, a batch of one, and other shapes that fit as well."""
+        shapes = guess.shapes
+        rows = shapes[0][0] if shapes[0] else 1
+        tried = [shapes] * 2 + [tuple(tuple(1 if n == rows else n for n in s) for s in shapes)]
+        if len(shapes) > 1:
+            dims = [*map(len, shapes)]
+            others = [s for s in _shapes(len(shapes)) if [*map(len, s)] == dims]
+            tried += [s for s in others if s != shapes and not _by_chance(s)][:40]
+        if "sum_to_size" in _words_of(self.target):  # it means to be broadcast
+            tried += LAST
+        samples: list[tuple] = []
+        for some in tried:
+            args, _ = self.answer(guess._replace(shapes=some))
+            if args is not None and self.fit(args) == guess.fit:
+                samples.append(args)
+            if len(samples) == 5 or sum(map(_numbers_in, samples)) > MOST_NUMBERS:
+                break
+        return samples
 
     def failure(self, parameters: list[inspect.Parameter]) -> Crash:
         """What was tried, what forward said, and samples to complete."""
@@ -271,20 +339,36 @@ class _Guesses:
         return Crash(UserError(text), "on random inputs", "no inputs found")
 
 
+INFINITE = "forward gives inf or nan"
+CONSTANT = "forward is constant: it gives the same for other inputs"
+SUMS = "PyTorch sums it"  # of the note on a gradient that has to be summed
+
+
 def _kinds_of(parameter: inspect.Parameter) -> list[str]:
     """What an argument may be, the likeliest first."""
+    if parameter.default not in (parameter.empty, None):
+        return [DEFAULT]
     annotation = getattr(parameter.annotation, "__name__", str(parameter.annotation))
     if annotation in BY_ANNOTATION:
-        return [BY_ANNOTATION[annotation]]
+        return BY_ANNOTATION[annotation]
     if parameter.kind is parameter.VAR_POSITIONAL:
         return [TENSOR]
-    named = [kind for kind, names in BY_NAME.items() if parameter.name in names.split()]
-    others = [TENSOR, INDEX, NUMBER, INTEGER, CLASSES, MASK, BOOL]
+    named = _named(parameter)
+    others = [TENSOR, NUMBER, INDEX, INTEGER, ROWS, MASK, BOOL]
     if "Tensor" in annotation:
-        named, others = [k for k in named if k in (INDEX, CLASSES, MASK)], [TENSOR, INDEX]
-    elif named and named[0] in (NUMBER, INTEGER):
+        named, others = [k for k in named if k in EXAMPLES_OF_TENSORS], [TENSOR, INDEX, ROWS]
+    elif named and named[0] in (NUMBER, INTEGER, COUNT):
         others = [TENSOR, NUMBER, INTEGER]
     return list(dict.fromkeys([*named, *others]))
+
+
+def _named(parameter: inspect.Parameter) -> list[str]:
+    """What the name of an argument says of its kind."""
+    fitting = (kinds for name, kinds in BY_NAME.items() if re.fullmatch(name, parameter.name))
+    return next(fitting, [])
+
+
+EXAMPLES_OF_TENSORS = (TENSOR, MASK, FLAGS, INDEX, ROWS, SAME)
 
 
 def _orders(chosen: list[inspect.Parameter]) -> Iterator[tuple[str, ...]]:
@@ -297,33 +381,131 @@ def _orders(chosen: list[inspect.Parameter]) -> Iterator[tuple[str, ...]]:
             yield kinds
 
 
-def _fill(plan: Plan) -> list:
-    """The arguments of a plan, drawn anew."""
-    shapes = plan.shapes
-    following = itertools.chain(shapes, itertools.repeat(shapes[-1]))
+@functools.cache
+def _shapes(count: int) -> list[Shapes]:
+    """Shapes for so many tensors, the likeliest first; those in LAST are tried last."""
+    if count == 1:
+        return [*((shape,) for shape in FIRST), *LAST_ALONE]
+    same = [(shape,) * count for shape in FIRST]
+    if count == 2:
+        return [*same[:1], *PAIRS, *same[1:], *LAST]
+    others: list[Shapes] = []
+    for pair in ((FIRST[0], FIRST[0]), *PAIRS, *((s, s) for s in FIRST[1:]), *LAST):
+        for third in _thirds(*pair):
+            others.append((*pair, *[third] * (count - 2)))
+            if count > 3:
+                others.append((*pair, third, *[pair[0][-2:-1] + pair[1][-2:-1]] * (count - 3)))
+    return sorted(dict.fromkeys([*same[:1], *others]), key=_by_chance)
+
+
+def _by_chance(shapes: Shapes) -> bool:
+    """Whether sizes are the same that need not be, so that a wrong gradient has a right shape."""
+    if len(shapes[0]) < 2 or shapes[:2] in (*LAST, *LAST_ALONE):
+        return True
+    first, second, *others = shapes if len(shapes) > 1 else shapes * 2
+    return first == second and not {*others} <= {first, first[-1:], ()}
+
+
+def _thirds(first: tuple[int, ...], second: tuple[int, ...]) -> Iterable[tuple[int, ...]]:
+    """Shapes of a third tensor beside two others: theirs, or one made of their sizes."""
+    yield second
+    yield from ((n,) for n in (*second[:1], *second[-1:], *first[-1:], *first[:1]))
+    yield first
+    yield from ((*first[:-1], *second[-1:]), (first[:1] + second[:1]), (*second[:-1], 3), ())
+
+
+def _shapes_in_einsum(target: Any, count: int) -> Iterator[Shapes]:
+    """Shapes that fit the equations of einsum in forward, a size of its own for each letter."""
+    texts = (text for code in _code_of(target) for text in code.co_consts)
+    for text in filter(lambda text: isinstance(text, str), texts):
+        operands = text.replace(" ", "").partition("->")[0].split(",")
+        letters = sorted(set("".join(operands)))
+        if "->" in text and len(operands) == count and all(map(str.isalpha, letters)):
+            sizes = dict(zip(letters, itertools.cycle((5, 7, 3, 4, 2, 6)), strict=False))
+            yield tuple(tuple(sizes[letter] for letter in operand) for operand in operands)
+
+
+def _code_of(target: Any) -> list[CodeType]:
+    methods = [getattr(target, name, None) for name in ("forward", "backward", "setup_context")]
+    return [inspect.unwrap(m).__code__ for m in methods if inspect.isfunction(m)]
+
+
+def _texts_of(target: Any) -> list[str]:
+    """The one-word strings in the methods of a Function, other than docstrings."""
+    constants = dict.fromkeys(c for code in _code_of(target) for c in code.co_consts[1:])
+    return [text for text in constants if isinstance(text, str) and text.isidentifier()]
+
+
+def _words_of(target: Any) -> set[str]:
+    """The names that the methods of a Function use."""
+    return {name for code in _code_of(target) for name in code.co_names}
+
+
+def _other_values(
+    target: Any, parameters: list[inspect.Parameter], sample: tuple
+) -> Iterator[tuple]:
+    """For each argument that is no tensor, samples with other values."""
+    changed: list[Any] = []
+    whole = [*sample, *(parameter.default for parameter in parameters[len(sample) :])]
+    for position, parameter in enumerate(parameters):
+        value = whole[position]
+        others: list[Any] = []
+        if isinstance(value, bool):
+            others = [not value]
+        elif isinstance(value, int):
+            others = [value + 1, value - 1] + [1] * (abs(value) > 9)
+        elif isinstance(value, float) and parameter.default == value:
+            others = [0.6 * value + 0.1] + [0.5] * (value > 3)
+        elif isinstance(value, str):  # the methods compare it with the others
+            others = [text for text in _texts_of(target) if text != value][:3]
+        yield from ((*whole[:position], other, *sample[position + 1 :]) for other in others)
+        changed += others[-1:] or [whole[position]]
+    yield tuple(changed)
+
+
+def _numbers_in(args: tuple) -> int:
+    return sum(arg.numel() for arg in args if can_need_grad(arg))
+
+
+def _in_complex(args: tuple) -> tuple:
+    return tuple(
+        torch.complex(arg, arg.flip(list(range(arg.dim()))))
+        if can_need_grad(arg) and not arg.is_complex()
+        else arg
+        for arg in args
+    )
+
+
+def _fill(target: Any, guess: Guess) -> list:
+    """The arguments of a guess, drawn anew."""
+    shapes = iter(guess.shapes)
     numbers = itertools.cycle(NUMBERS)
-    first = shapes[0] or (1,)
+    first = (guess.shapes and guess.shapes[0]) or (1,)
+    indices = torch.tensor([3, 0, 3, 1, 2, 6, 4])  # one repeats
 
     def tensor(name: str) -> torch.Tensor:
-        shape = next(following)
-        return plan.domain(shape[-1:] if name == "bias" else shape)
+        shape = next(shapes)
+        return guess.domain(shape[-1:] if name == "bias" else shape)
 
     make: dict[str, Callable[[str], Any]] = {
         TENSOR: tensor,
+        MASK: lambda name: (torch.rand(next(shapes)) > 0.4).double(),
+        FLAGS: lambda name: torch.rand(next(shapes)) > 0.4,
+        INDEX: lambda name: indices[:4] % first[0],
+        ROWS: lambda name: indices[: first[0]] % first[-1],
+        SAME: lambda name: torch.randint(min(first), first),
         NUMBER: lambda name: next(numbers),
         INTEGER: lambda name: INTEGERS.get(name, 2),
-        INDEX: lambda name: torch.tensor([3, 0, 3, 1]) % first[0],  # with an index that repeats
-        CLASSES: lambda name: torch.tensor([3, 0, 3, 1, 2, 6, 4])[: first[0]] % first[-1],
-        MASK: lambda name: (torch.rand(next(following)) > 0.4).double(),
-        FLAGS: lambda name: torch.rand(next(following)) > 0.4,
+        COUNT: lambda name: 8,
         BOOL: lambda name: True,
+        TEXT: lambda name: next(iter(_texts_of(target)), "mean"),
         FUNCTION: lambda name: _product_of_sines,
     }
-    args = []
-    for parameter, kind in zip(plan.parameters, plan.kinds, strict=True):
-        count = 2 if parameter.kind is parameter.VAR_POSITIONAL else 1
-        args += [make[kind](parameter.name) for _ in range(count)]
-    return args
+    return [
+        parameter.default if kind == DEFAULT else make[kind](parameter.name)
+        for parameter, kind in zip(guess.parameters, guess.kinds, strict=True)
+        for _ in range(2 if parameter.kind is parameter.VAR_POSITIONAL else 1)
+    ]
 
 
 def _product_of_sines(*tensors: torch.Tensor) -> torch.Tensor:

@@ -28,6 +28,7 @@ from lab.checking.numbers import (
     equal_with_nan,
     gradients,
     random_grads,
+    right_along_a_line,
     slopes_of,
     worst_element,
 )
@@ -115,7 +116,9 @@ def is_linear(case: Case) -> list[Finding]:
         return [finding("wrong value", "several outputs")]
     large = [gradient / 1e6 for gradient in backward([1e6 * a for a in one])]
     summed = [a + 3 * b for a, b in zip(once, more, strict=True)]
-    if close(both, summed) and close(large, once):
+    apart = map(backward, zip(*map(_first_last_and_rest, one), strict=True))
+    joined = [torch.stack(parts).sum(0) for parts in zip(*apart, strict=True)]
+    if close(both, summed) and close(large, once) and close(joined, once):
         return []
     advice = "multiply"
     if any(gradient.any() for gradient in backward([torch.zeros_like(a) for a in one])):
@@ -128,6 +131,14 @@ def is_linear(case: Case) -> list[Finding]:
         if len(masked) == len(once) and tells and close(once, masked):
             advice = "mask from grad_output"
     return [finding("not linear", advice=say(advice))]
+
+
+def _first_last_and_rest(tensor: torch.Tensor) -> list[torch.Tensor]:
+    """Three parts that add up to the tensor: its first element, its last, and all the others."""
+    number = torch.arange(tensor.numel(), device=tensor.device).reshape(tensor.shape)
+    last = tensor.numel() - 1
+    rest = (number > 0) & (number < last)
+    return [tensor * mask for mask in (number == 0, (number == last) & (number > 0), rest)]
 
 
 def _one_output_a_time(case: Case, grads: list[torch.Tensor]) -> list[list[torch.Tensor]]:
@@ -239,7 +250,7 @@ def far_from_zero(case: Case, elementwise: bool) -> list[Finding]:
             if comparison.not_finite.any():
                 return [_not_finite(comparison, where)]
             if must_be_right and comparison.wrong.any():
-                return [replace(wrong_gradient(i, [compared], f" {where},"), kind="wrong value")]
+                return [wrong_gradient(i, [compared], f" {where},")]
     return []
 
 
@@ -260,7 +271,7 @@ def _at(comparison: Comparison, row: int, column: int) -> dict[str, Any]:
 
 
 def at_special_points(
-    case: Case, points: list[tuple], declared: bool
+    case: Case, points: list[tuple], declared: bool, elementwise: bool
 ) -> tuple[list[Finding], list[Kink]]:
     """What backward answers at declared kinks, or at zero and at ties."""
     kinks: list[Kink] = []
@@ -275,6 +286,9 @@ def at_special_points(
         for comparison in compared.values():
             if comparison.not_finite.any():
                 return [_not_finite(comparison, "where forward is finite")], kinks
+            if elementwise and comparison.wrong.any():
+                where = " at a point that the samples leave out"
+                return [wrong_gradient(comparison.position, [compared], where)], kinks
             if declared or len(case.floats) == 1:
                 kinks += kinks_among(comparison)
         if found := ties(compared) or [f for c in compared.values() for f in outside_slopes(c)]:
@@ -444,14 +458,19 @@ def second_derivative(case: Case) -> tuple[str, list[Finding]]:
         if recorded:
             torch.stack(known).sum().backward()  # autograd.grad passes by a once_differentiable
         twice = _backward_as_case(case)
+        if recorded and right_along_a_line(twice):
+            return "right", []
         compared = compare(twice)
     except Exception as error:  # refusing is allowed, and a Function may refuse as it likes
         return "refused" if "once_differentiable" in str(error) else "raises", []
     for i, comparison in compared.items():
         # Without any graph, a backward whose numbers do not depend on the inputs loses nothing.
         if comparison.wrong.any() and (recorded or i < len(case.args)):
-            row, column = worst_element(comparison, comparison.wrong)
+            broken = comparison.not_finite
+            row, column = worst_element(comparison, broken if broken.any() else comparison.wrong)
             values = _at(comparison, row, column) | {"right": comparison.numerical[row, column]}
+            if broken.any():
+                return "wrong", [finding("second derivative", "second not finite", **values)]
             return "wrong", [finding("second derivative", why=_why_second(case), **values)]
     return "right" if recorded else "no graph", []
 
