@@ -81,15 +81,15 @@ def test_damage_is_named(tmp_path, name, content, reason):
         read_run(folder)
 
 
-def test_a_folder_or_a_pipe_under_the_name_of_a_file_is_named(tmp_path):
+def test_a_folder_or_a_pipe_under_the_name_of_a_file_is_no_file(tmp_path):
     folder = write_run(tmp_path / "a", [3.0])
     (folder / "curve.csv").unlink()
     os.mkfifo(folder / "curve.csv")
-    with pytest.raises(Damaged, match="is not a file"):
+    with pytest.raises(Damaged, match=r"curve.csv is missing"):
         read_run(folder)
     (folder / "curve.csv").unlink()
     (folder / "curve.csv").mkdir()
-    with pytest.raises(Damaged, match="is not a file"):
+    with pytest.raises(Damaged, match=r"curve.csv is missing"):
         read_run(folder)
 
 

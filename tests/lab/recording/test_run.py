@@ -23,6 +23,7 @@ from lab.recording.diagnosis import Diverged, NoGradient
 from lab.recording.folder import points_to_keep
 from lab.recording.reading import read_run
 from lab.recording.run import Run
+from lab.recording.summary import Damaged
 from optimizers import ManualSGD
 from tests.faulty import faulty
 
@@ -166,7 +167,7 @@ def test_a_curve_that_ends_before_the_checkpoint_is_refused(tmp_path):
             run.record(step, torch.tensor(1.0))
     assert points_to_keep(3, run.folder, 1) == [(0, 1.0), (1, 1.0), (2, 1.0)]
     assert points_to_keep(3, run.folder, 2) == [(0, 1.0), (2, 1.0)]
-    with pytest.raises(UserError, match="ends before that"):
+    with pytest.raises(Damaged, match="ends before that"):
         points_to_keep(4, run.folder, 1)
 
 
