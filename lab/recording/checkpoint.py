@@ -32,14 +32,14 @@ def save_checkpoint(
     Raises:
         UserError: no space; the old files are unchanged.
     """
-    on_cpu = device.type == "cpu"
     checkpoint = {
         "step": step,
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),
         "random_state": torch.get_rng_state(),
-        "device_random_state": None if on_cpu else _module(device).get_rng_state(device),
     }
+    if device.type != "cpu":
+        checkpoint["device_random_state"] = torch.get_device_module(device).get_rng_state(device)
     # On the CPU, so that weights load with plain torch.load on any machine.
     weights = {name: tensor.cpu() for name, tensor in model.state_dict().items()}
     for name, state in ((CHECKPOINT, checkpoint), (WEIGHTS, weights)):
@@ -91,9 +91,4 @@ def restore(
         raise UserError(f"{CHECKPOINT} does not fit this model: {reason}") from error
     torch.set_rng_state(checkpoint["random_state"])
     if (state := checkpoint.get("device_random_state")) is not None and device.type != "cpu":
-        _module(device).set_rng_state(state, device)
-
-
-def _module(device: torch.device) -> Any:
-    """The part of PyTorch that drives a device, such as `torch.cuda`."""
-    return torch.get_device_module(device)
+        torch.get_device_module(device).set_rng_state(state, device)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-import os
-import socket
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,9 +29,7 @@ class EventFile:
     """
 
     def __init__(self, folder: Path) -> None:
-        seconds, nanoseconds = divmod(time.time_ns(), 10**9)
-        name = f"events.out.tfevents.{seconds}.{socket.gethostname()}.{os.getpid()}.{nanoseconds}"
-        self._path = folder / name
+        self._path = folder / f"events.out.tfevents.{time.time_ns()}"
         self._unwritten = io.BytesIO()
         self._records = RecordWriter(self._unwritten)
         self.add(VERSION)
@@ -54,18 +50,16 @@ class EventFile:
             points.append(Summary.Value(tag="loss_log10", simple_value=math.log10(value)))
         self.add(Event(step=step, wall_time=wall_time, summary=Summary(value=points)))
 
-    def add_text(self, tag: str, text: str) -> None:
-        """Add Markdown for the Text tab."""
-        self.add(Event(summary=summary.text(tag, text)))
-
-    def add_hparams(self, hparams: Mapping[str, object], metrics: Sequence[str]) -> None:
-        """Add this run's row of the HParams tab; `SummaryWriter` would make a second run of it.
+    def add_run(self, hparams: Mapping[str, object], metrics: Sequence[str], config: str) -> None:
+        """Add what the run is; `SummaryWriter` would make a second run of it.
 
         Args:
-            hparams: names and values, shown as columns.
+            hparams: names and values, shown as columns of the HParams tab.
             metrics: tags whose last value is a column too.
+            config: Markdown for the Text tab.
         """
-        for part in summary.hparams(dict(hparams), dict.fromkeys(metrics)):
+        parts = summary.hparams(dict(hparams), dict.fromkeys(metrics))
+        for part in (*parts, summary.text("config", config)):
             self.add(Event(summary=part))
 
     def flush(self) -> None:

@@ -9,9 +9,7 @@ from contextlib import ExitStack, contextmanager
 from types import FrameType
 
 # A lost connection sends SIGHUP, which Windows does not have.
-SIGNALS = [
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-]
+SIGNALS = [one for one in signal.Signals if one.name in ("SIGINT", "SIGTERM", "SIGHUP")]
 
 
 @contextmanager

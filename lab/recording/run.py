@@ -42,8 +42,8 @@ class Scalar(NamedTuple):
     """One number of one step, `seconds` since the epoch."""
 
     tag: str
-    step: int
     value: Any  # a float, or a tensor on an accelerator that is not read yet
+    step: int
     seconds: float
 
 
@@ -109,12 +109,11 @@ class Run:
         hparams |= {"steps": self.config.steps, "momentum": self.config.optimizer.get("momentum")}
         hparams |= {name: self.config.model.get(name) for name in ("hidden", "init")}
         self._events = EventFile(self.folder)
-        self._events.add_hparams(
+        self._events.add_run(
             {name: value for name, value in hparams.items() if value is not None},
-            metrics=["loss", "test_accuracy"],
+            ["loss", "test_accuracy"],
+            textwrap.indent(json.dumps(self.summary.config, indent=2), "    "),
         )
-        config = json.dumps(self.summary.config, indent=2)
-        self._events.add_text("config", textwrap.indent(config, "    "))
         self._events.flush()
 
     def _resume(self) -> None:
@@ -186,7 +185,7 @@ class Run:
             Diverged: the loss is not finite.
         """
         value: Any = loss.item() if loss.is_cpu else loss.detach()
-        self._unwritten.append(Scalar("loss", step, value, time.time()))
+        self._unwritten.append(Scalar("loss", value, step, time.time()))
         may_wait = math.isfinite(value) if loss.is_cpu else not self._progress.has_line(step)
         if loss.is_cpu and may_wait:
             self._finite_loss = value
@@ -199,7 +198,7 @@ class Run:
 
     def record_scalar(self, tag: str, step: int, value: Tensor) -> None:
         """Record another scalar: all values in TensorBoard, the last one in the summary."""
-        self._unwritten.append(Scalar(tag, step, value.detach(), time.time()))
+        self._unwritten.append(Scalar(tag, value.detach(), step, time.time()))
 
     def flush(self) -> None:
         """Read and write what was recorded since the last flush.
@@ -208,35 +207,41 @@ class Run:
             Diverged: a loss is not finite; the curve ends there.
             UserError: no space is left; earlier points are complete, the rest is written later.
         """
-        scalars, diverged = read(self._unwritten), None
-        for number, scalar in enumerate(scalars):
-            if scalar.tag == "loss" and not math.isfinite(scalar.value):
-                diverged, scalars = scalar, scalars[: number + 1]
-                self._last_step = scalar.step
-                break
-            if scalar.tag == "loss":
-                self._finite_loss = scalar.value
-        self._write(scalars)
-        if diverged is not None:
-            # An accelerator has done more steps since: its gradients are those of a later step.
-            at_once = self.summary.steps == diverged.step
-            self.summary.steps = diverged.step
-            what = f"the loss at step {diverged.step} is {diverged.value}"
-            raise self._diverged(what, nonfinite(self._model, gradients=True) if at_once else [])
-
-    def _write(self, scalars: list[Scalar]) -> None:
+        scalars = self._read()
         wanted = [s for s in scalars if s.tag != "loss" or self.is_point(s.step)]
-        if points := [(s.step, s.value) for s in wanted if s.tag == "loss"]:
-            append_points(self.folder, self.summary, points)
+        points = [(s.step, s.value) for s in wanted if s.tag == "loss"]
+        append_points(self.folder, self.summary, points)
         # A last loss between two points waits: the run may end with it.
-        self._unwritten = [s for s in scalars[-1:] if s not in wanted]
+        self._unwritten = [scalar for scalar in scalars[-1:] if scalar not in wanted]
         for scalar in wanted:
-            self._events.add_scalar(scalar.tag, scalar.value, scalar.step, scalar.seconds)
+            self._events.add_scalar(*scalar)
             if scalar.tag == "test_accuracy":
                 self.summary.test_accuracy = scalar.value
         if points:
             self.summary.write(self.folder)
         self._events.flush()
+        if points and not math.isfinite(points[-1][1]):
+            step, loss = points[-1]
+            # An accelerator has done more steps since: its gradients are those of a later step.
+            at_once = self.summary.steps == step
+            self.summary.steps = step
+            gradients = nonfinite(self._model, gradients=True) if at_once else []
+            raise self._diverged(f"the loss at step {step} is {loss}", gradients)
+
+    def _read(self) -> list[Scalar]:
+        """What waits, with one read of the device; it ends with a loss that is not finite."""
+        tensors = [scalar.value for scalar in self._unwritten if isinstance(scalar.value, Tensor)]
+        floats = iter(torch.stack(tensors).tolist() if tensors else ())
+        scalars = []
+        for scalar in self._unwritten:
+            value = next(floats) if isinstance(scalar.value, Tensor) else scalar.value
+            scalars.append(scalar._replace(value=value))
+            if scalar.tag == "loss" and not math.isfinite(value):
+                self._last_step = scalar.step
+                break
+            if scalar.tag == "loss":
+                self._finite_loss = value
+        return scalars
 
     def _save(self) -> None:
         """Save a checkpoint if all weights and gradients are finite."""
@@ -276,10 +281,3 @@ class Run:
         if isinstance(error, Diverged):
             return "diverged"
         return "interrupted" if is_interruption(error) else "failed"
-
-
-def read(scalars: list[Scalar]) -> list[Scalar]:
-    """The scalars with floats in place of tensors, after one read of the device."""
-    tensors = [scalar.value for scalar in scalars if isinstance(scalar.value, Tensor)]
-    floats = iter(torch.stack(tensors).tolist() if tensors else ())
-    return [s._replace(value=next(floats)) if isinstance(s.value, Tensor) else s for s in scalars]

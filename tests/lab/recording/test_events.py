@@ -18,7 +18,7 @@ from tests.recorded import damaged
 def folder(tmp_path: Path) -> Path:
     """A run folder with 50 losses, an accuracy at every tenth, and a row for the HParams tab."""
     events = EventFile(tmp_path)
-    events.add_hparams({"function": "myrelu"}, metrics=["loss"])
+    events.add_run({"function": "myrelu"}, metrics=["loss"], config="steps: 50")
     for step in range(50):
         events.add_scalar("loss", step / 4, step, wall_time=1e9 + step)
         if step % 10 == 0:
