@@ -92,6 +92,8 @@ class Run:
             else:
                 closing.enter_context(locked(self.folder))
                 self._resume()
+            for unfinished in self.folder.glob("*.part"):  # of a process that was killed
+                unfinished.unlink()
             self._closing = closing.pop_all()
         return self
 
@@ -128,8 +130,6 @@ class Run:
             points = points_to_keep(first, self.folder, self.config.log_every)
         restore(checkpoint, self._model, self._optimizer, self._device)
         start_curve(self.folder, self.summary, points)
-        for unfinished in self.folder.glob("*.part"):  # of an earlier process, which was killed
-            unfinished.unlink()
         kept_steps = cut_events(self.folder, first, self.config.log_every)
         self._events = EventFile(self.folder)
         for step, loss in points:
