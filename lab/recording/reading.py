@@ -35,9 +35,6 @@ class RecordedRun:
     steps: np.ndarray
     losses: np.ndarray
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.summary, name)
-
 
 @dataclass(frozen=True)
 class Skipped:

@@ -14,7 +14,6 @@ from lab.jsonable import jsonable
 
 SUMMARY = "summary.json"
 CHOICES = ("function", "optimizer", "model", "data")
-TEXTS = ("function", "optimizer", "device", "dtype")
 NUMBERS = ("lr", "first_loss", "final_loss", "test_accuracy", "steps_per_second")
 
 
@@ -73,10 +72,12 @@ class Summary:
             keys: of the config; no rule may have validated them, as a job may fail for one of them.
         """
         lr = (keys.get("optimizer") or {}).get("lr")
-        known: dict[str, Any] = {name: choices[name] for name in CHOICES}
-        known |= {name: keys[name] for name in ("device", "dtype", "seed")}
+        parts: dict[str, Any] = {name: choices[name] for name in CHOICES}
         return cls(
-            **known,
+            **parts,
+            device=str(keys["device"]),
+            dtype=str(keys["dtype"]),
+            seed=keys["seed"],
             lr=lr if isinstance(lr, int | float) else None,
             overrides=list(overrides),
             config=keys,
@@ -107,9 +108,8 @@ class Summary:
         for name in NUMBERS:
             if getattr(summary, name) is not None:
                 setattr(summary, name, float(getattr(summary, name)))
-        for name in TEXTS:
-            setattr(summary, name, _printable(getattr(summary, name)))
-        summary.error = summary.error and _printable(summary.error)
+        if summary.error is not None:  # a terminal might obey what can't be printed
+            summary.error = "".join(c if c.isprintable() else " " for c in summary.error)
         return summary
 
     def write(self, folder: Path) -> None:
@@ -132,11 +132,6 @@ class Summary:
         if self.steps_per_second is not None:
             words += f"; {self.steps_per_second:,.0f} steps a second"
         return words
-
-
-def _printable(value: Any) -> str:
-    """The value as one line of text; it may be the wrong value for which a job failed."""
-    return "".join(c if c.isprintable() else " " for c in str(value))
 
 
 def _crc32(content: dict[str, Any]) -> int:
