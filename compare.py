@@ -132,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise UserError(f"--why needs two runs, and there are {len(runs)}; name two folders")
     selection = select(runs, options.reference)
     if not selection.runs:
-        error = selection.failed[0].error
+        error = selection.failed[0].summary.error
         raise UserError(f"no run in {', '.join(map(str, paths))} made a step: {error}")
     comparison = compare(selection.runs, options.reference, options.tolerance)
     if options.json:

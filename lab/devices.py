@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import torch
 
 from lab.errors import UserError
@@ -25,23 +27,15 @@ def pick_device(name: str) -> torch.device:
     found = torch.accelerator.current_accelerator(check_available=True)
     if name == "auto":
         return found or torch.device("cpu")
-    try:
-        device = torch.device(name)
-    except (RuntimeError, TypeError):
-        raise UserError(f"device={name} is not a device; use {ALLOWED}") from None
-    if name == "cpu":
-        return device
-    if found is not None and device.type == found.type:
-        last = torch.accelerator.device_count() - 1
-        if device.index is not None and device.index > last:
-            raise UserError(
-                f"device={name} does not exist; this machine has {found.type}:0 to "
-                f"{found.type}:{last}"
-            )
-        return device
-    if device.type in ("cuda", "mps"):
+    here = ["cpu"]
+    if found is not None:
+        count = torch.accelerator.device_count()
+        here += [found.type, *(f"{found.type}:{index}" for index in range(count))]
+    if name in here:
+        return torch.device(name)
+    if re.fullmatch(r"(cuda|mps)(:\d+)?", name):
         raise UserError(
-            f"device={name} is not available: this PyTorch finds no {device.type.upper()}; use "
-            "device=cpu, or see docs/troubleshooting.md"
+            f"device={name} is not available: this PyTorch finds {', '.join(here)}; use one of "
+            "them, or see docs/troubleshooting.md"
         )
     raise UserError(f"device={name} is not a device; use {ALLOWED}")

@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import FileIO
 from pathlib import Path
 
 from lab.errors import UserError
@@ -35,34 +34,25 @@ def write_whole(path: Path, content: bytes) -> None:
             beside.replace(path)
         finally:
             beside.unlink(missing_ok=True)
-        _sync_folder(path.parent)
+        if os.name == "posix":  # Windows can't open a folder
+            # Without this a power cut may remove the new name.
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
 
 
-def _sync_folder(folder: Path) -> None:
-    """Sync the names in a folder, so that a power cut does not remove a new one."""
-    if os.name != "posix":  # Windows can't open a folder
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def append_whole(path: Path, file: FileIO, content: bytes) -> None:
-    """Append all of `content` to an unbuffered file and sync it, or append nothing.
-
-    Args:
-        path: of the file, for the message.
-        file: open for appending, without a buffer.
+def append_whole(path: Path, content: bytes) -> None:
+    """Append all of `content` to a file and sync it, or append nothing.
 
     Raises:
         UserError: no space; the file then ends where it ended before.
     """
     if not content:
         return
-    with system_errors_named(path):
-        end = os.fstat(file.fileno()).st_size
+    with system_errors_named(path), path.open("ab", buffering=0) as file:
+        end = file.tell()
         try:
             rest = memoryview(content)
             while rest:
@@ -70,7 +60,6 @@ def append_whole(path: Path, file: FileIO, content: bytes) -> None:
             os.fsync(file.fileno())
         except BaseException:  # a second Ctrl-C must not leave a torn record either
             file.truncate(end)
-            file.seek(end)
             raise
 
 
@@ -93,13 +82,10 @@ def locked(folder: Path, wait: bool = False) -> Iterator[None]:
     Raises:
         UserError: another process holds it, or the folder can't be written.
     """
-    lock = FileLock(folder / LOCK, blocking=wait)
     with system_errors_named(folder / LOCK):
         try:
-            lock.acquire()
+            held = FileLock(folder / LOCK, blocking=wait).acquire()
         except Timeout as error:
             raise UserError(f"{folder}: another process is writing a run there") from error
-    try:
+    with held:
         yield
-    finally:
-        lock.release()

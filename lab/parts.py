@@ -8,7 +8,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import torch
 from hydra.errors import InstantiationException
@@ -34,16 +34,11 @@ class Optimizer(Protocol):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None: ...
 
 
-class Parts(NamedTuple):
-    """A training before its first step; `data` is a `datasets.Data`."""
-
-    data: Any
-    model: nn.Module
-    optimizer: Optimizer
-
-
-def make_parts(config: Config) -> Parts:
+def make_parts(config: Config) -> tuple[Any, nn.Module, Optimizer]:
     """Make what `train.train` makes, in the same order and from the same random numbers.
+
+    Returns:
+        The `datasets.Data`, the model and the optimizer of a training before its first step.
 
     Raises:
         UserError: a part can't be made.
@@ -53,7 +48,7 @@ def make_parts(config: Config) -> Parts:
     data = build(config, "data").to(device, dtype)
     model = build(config, "model").to(device, dtype)
     check_fits(model, config.choices["function"])
-    return Parts(data, model, build(config, "optimizer", model.parameters()))
+    return data, model, build(config, "optimizer", model.parameters())
 
 
 def build(config: Config, group: str, *args: Any) -> Any:
@@ -79,15 +74,11 @@ def build(config: Config, group: str, *args: Any) -> Any:
     except (TypeError, ValueError) as error:
         if users_lines(error):
             raise
-        raise UserError(f"{group}: {error}{_arguments(described, error)}") from error
-
-
-def _arguments(described: dict[str, Any], error: Exception) -> str:
-    """The arguments that the target takes, for an error about an argument that it does not."""
-    if "unexpected keyword" not in str(error):
-        return ""
-    names = [*inspect.signature(get_object(described["_target_"])).parameters]
-    return f"; it takes {', '.join(names)}"
+        takes = ""
+        if "unexpected keyword" in str(error):
+            names = inspect.signature(get_object(described["_target_"])).parameters
+            takes = f"; it takes {', '.join(names)}"
+        raise UserError(f"{group}: {error}{takes}") from error
 
 
 def _without_hydra(part: Any) -> Any:
@@ -99,18 +90,17 @@ def _without_hydra(part: Any) -> Any:
 
 
 def _root_cause(error: BaseException) -> str:
+    """What the first error in a chain says, in one line."""
     while error.__cause__ is not None:
         error = error.__cause__
     if isinstance(error, ModuleNotFoundError) and error.name:
         # `functions.MyRelu` is taken for a module where the class is misspelt.
         parent, _, name = error.name.rpartition(".")
-        module = sys.modules.get(parent)
-        classes = [n for n in dir(module) if module and isinstance(getattr(module, n), type)]
-        near = difflib.get_close_matches(name, classes, n=1)
-        return f"{parent} has no {name}; did you mean {near[0]}?" if near else str(error)
-    lines = str(error).splitlines()
+        names = getattr(sys.modules.get(parent), "__all__", ())
+        if near := difflib.get_close_matches(name, names, n=1):
+            return f"{parent} has no {name}; did you mean {near[0]}?"
     # Hydra quotes the error of an import in its own message, over several lines.
-    return lines[0] if not isinstance(error, InstantiationException) else " ".join(lines)
+    return " ".join(str(error).split())
 
 
 def check_fits(model: nn.Module, function: str) -> None:
@@ -143,8 +133,8 @@ def check_fits(model: nn.Module, function: str) -> None:
     if isinstance(output, torch.autograd.Function):
         name = type(output).__name__
         raise UserError(f"function={function} names the Function {name} itself; write {name}.apply")
-    if not isinstance(output, Tensor) or output.shape != wanted:
-        got = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+    got = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+    if got != wanted:
         raise UserError(
             f"function={function} does not fit: {needs}, and {wanted or 'two numbers'} gave {got}"
         )

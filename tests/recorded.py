@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lab.recording.curve import CurveFile
+from lab.recording.curve import start_curve
 from lab.recording.summary import Summary
 
 
@@ -21,8 +21,8 @@ def write_run(folder: Path, losses: Sequence[float], **changes: Any) -> Path:
     } | changes  # fmt: skip
     config = {"seed": keys["seed"], "optimizer": {"lr": keys.get("lr", 1e-6)}}
     summary = Summary(**{"config": config | {"data": {"samples": 64}}} | keys)
-    with CurveFile(folder, summary, list(enumerate(losses))):
-        return folder
+    start_curve(folder, summary, list(enumerate(losses)))
+    return folder
 
 
 def damaged(content: bytes, chance: random.Random) -> tuple[bytes, int]:

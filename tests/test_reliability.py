@@ -89,7 +89,8 @@ def test_divergence_is_one_line_and_the_curve_is_kept(tmp_path):
     folder = the_run(tmp_path)
     assert run.out == f"run: outputs/{folder.name}\n"
     told = recorded(folder)
-    assert (told.status, len(told.losses), told.final_loss) == ("diverged", 5, float("inf"))
+    assert (told.summary.status, len(told.losses)) == ("diverged", 5)
+    assert told.summary.final_loss == float("inf")
     assert steps_in_tensorboard(folder) == [0, 1, 2, 3, 4]
 
 
@@ -97,7 +98,7 @@ def test_the_other_jobs_of_a_sweep_go_on(tmp_path):
     with typed("-m", "optimizer.lr=1e-5,1e-6", "steps=9", cwd=tmp_path) as run:
         assert run.wait() == 1
     runs = [recorded(path.parent) for path in sorted(tmp_path.glob("outputs/*/*/curve.csv"))]
-    assert [told.status for told in runs] == ["diverged", "finished"]
+    assert [told.summary.status for told in runs] == ["diverged", "finished"]
     assert "0_myrelu_manual_sgd_cpu_lr-1e-05_steps-9: diverged: the loss at step 4" in run.out
 
 
@@ -114,7 +115,7 @@ def test_a_signal_stops_after_the_step_and_says_how_to_go_on(tmp_path, number, c
     outcome, _, how = run.out.splitlines()
     assert outcome.startswith("interrupted on cpu: ")
     told = recorded(folder)
-    assert told.status == "interrupted"
+    assert told.summary.status == "interrupted"
     steps = len(told.losses)
     assert steps >= 10 and f"at step {steps - 1};" in outcome
     assert steps_in_tensorboard(folder) == list(range(steps))
@@ -134,7 +135,7 @@ def test_a_signal_stops_a_sweep_after_the_job(tmp_path):
         run.signal(signal.SIGINT)
         assert run.wait() == 130
     (job,) = tmp_path.glob("outputs/*/*/curve.csv")
-    assert recorded(job.parent).status == "interrupted"
+    assert recorded(job.parent).summary.status == "interrupted"
     assert run.err == ""
     sweep = job.parent.parent.relative_to(tmp_path)
     how = "python train.py -m seed=0,1,2 steps=1000000000 flush_seconds=0.01"
@@ -146,7 +147,7 @@ def test_a_second_ctrl_c_stops_at_once(tmp_path):
         assert run.wait() == 130
     assert run.err == "interrupted\n"
     told = recorded(the_run(tmp_path))
-    assert (told.status, len(told.losses)) == ("interrupted", 4)
+    assert (told.summary.status, len(told.losses)) == ("interrupted", 4)
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="can't see what it has loaded")
@@ -179,7 +180,7 @@ def test_ctrl_c_at_any_moment_of_the_start_gives_no_traceback(tmp_path):
             codes[run.wait()] += 1
             assert run.err in ("", "interrupted\n")
         for summary in (tmp_path / f"{i}").glob("outputs/*/summary.json"):
-            assert recorded(summary.parent).status in ("finished", "interrupted")
+            assert recorded(summary.parent).summary.status in ("finished", "interrupted")
     print(f"exit codes: {dict(codes)}")
     assert codes.keys() <= {0, 130, -signal.SIGINT}
     assert codes[130] > 0
@@ -199,7 +200,8 @@ def test_an_exception_keeps_the_steps_and_starts_in_the_users_file(tmp_path):
     assert last == "ValueError: no more"
     assert "hydra" not in run.err
     told = recorded(the_run(tmp_path))
-    assert (told.status, told.error, len(told.losses)) == ("failed", "ValueError: no more", 250)
+    assert (told.summary.status, told.summary.error) == ("failed", "ValueError: no more")
+    assert len(told.losses) == 250
     assert steps_in_tensorboard(told.folder) == list(range(250))
 
 
@@ -224,7 +226,7 @@ def test_a_fault_of_a_function_is_told_with_its_line(tmp_path, function, says):
         assert said in told
     runs = list(tmp_path.glob("outputs/*"))
     # What fails when the lab tries it, before the first step, never became a run.
-    assert [recorded(folder).status for folder in runs] == (
+    assert [recorded(folder).summary.status for folder in runs] == (
         [] if function.startswith("Forward") else ["failed"]
     )
 
@@ -248,7 +250,7 @@ def test_a_kill_at_any_moment_leaves_a_run_that_can_be_read(tmp_path):
             if not (summary.parent / "curve.csv").exists():
                 continue  # killed between its first two files
             told = read_run(summary.parent)
-            assert told.status == "running"
+            assert told.summary.status == "running"
             assert told.steps.tolist() == list(range(len(told.steps)))
             points = steps_in_tensorboard(told.folder)
             assert points == list(range(len(points)))
@@ -270,7 +272,7 @@ def test_a_full_disk_is_one_line(tmp_path):
     assert line.startswith(f"error: {folder}/")
     assert line.endswith(": File too large")
     told = recorded(folder)
-    assert told.status == "failed"
+    assert told.summary.status == "failed"
     assert len(told.losses) > 100
     points = steps_in_tensorboard(folder)
     assert points == list(range(len(points))) and len(points) > 100
@@ -333,7 +335,7 @@ def test_250_and_250_steps_are_500_bit_for_bit(tmp_path, uninterrupted, optimize
         assert run.wait() == 0, run.err
     assert (folder / "curve.csv").read_bytes() == uninterrupted(f"optimizer={optimizer}")
     told = recorded(folder)
-    assert told.status == "finished"
+    assert told.summary.status == "finished"
     assert steps_in_tensorboard(folder) == list(range(500))
     assert the_run(tmp_path) == folder
 
@@ -358,7 +360,7 @@ def test_killed_again_and_again_a_run_still_comes_to_the_same_end(tmp_path, unin
         kills += 1
     assert kills == 6
     assert (folder / "curve.csv").read_bytes() == uninterrupted(*overrides)
-    assert recorded(folder).status == "finished"
+    assert recorded(folder).summary.status == "finished"
     assert steps_in_tensorboard(folder) == list(range(1500))
 
 
@@ -530,4 +532,4 @@ def test_200_damaged_copies_of_real_runs(tmp_path, finished):
             continue
         told, whole_run = read_run(folder), truth[folder.name.partition("_")[2]]
         assert told.losses.tolist() == whole_run.losses.tolist()
-        assert (told.seed, told.config) == (whole_run.seed, whole_run.config)
+        assert (told.summary.seed, told.config) == (whole_run.summary.seed, whole_run.config)

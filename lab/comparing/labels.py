@@ -19,7 +19,7 @@ IGNORED_KEYS = ("resume", "progress", "log_every", "flush_seconds", "checkpoint_
 def settings(run: RecordedRun) -> dict[str, Any]:
     """What was set for a run, flat, without the keys on which no curve depends."""
     config = {key: value for key, value in run.config.items() if key not in IGNORED_KEYS}
-    return config | {key: getattr(run, key) for key in OF_A_RUN}
+    return config | {key: getattr(run.summary, key) for key in OF_A_RUN}
 
 
 def differing_keys(configs: Sequence[dict[str, Any]]) -> list[str]:

@@ -111,12 +111,12 @@ def compare(
         for config in configs:
             del config["seed"]
     keys, usual = differing_keys(configs), usual_settings(configs)
-    names = [_name(g[0], folder) if len(g) == 1 else g[0].function for g in groups]
+    names = [_name(g[0], folder) if len(g) == 1 else g[0].summary.function for g in groups]
     called = labels(configs, keys, usual, names)
     chosen = _most_comparable(groups) if reference is None else _named(groups, called, reference)
-    of_seed = {run.seed: run for run in groups[chosen]}
+    of_seed = {run.summary.seed: run for run in groups[chosen]}
     rows = [
-        Row(label, [_entry(run, folder, of_seed.get(run.seed), tolerance) for run in group])
+        Row(label, [_entry(run, folder, of_seed.get(run.summary.seed), tolerance) for run in group])
         for label, group in zip(called, groups, strict=True)
     ]
     return Comparison(rows, rows[chosen], tolerance, folder, keys, usual)
@@ -127,8 +127,8 @@ def _rows(runs: Sequence[RecordedRun]) -> list[list[RecordedRun]]:
     rows: dict[tuple[str, int], dict[int, RecordedRun]] = defaultdict(dict)
     for run in runs:
         what = repr(sorted((settings(run) | {"seed": None}).items()))
-        repetition = next(i for i in itertools.count() if run.seed not in rows[what, i])
-        rows[what, repetition][run.seed] = run
+        repetition = next(i for i in itertools.count() if run.summary.seed not in rows[what, i])
+        rows[what, repetition][run.summary.seed] = run
     return [[of_seed[seed] for seed in sorted(of_seed)] for of_seed in rows.values()]
 
 
@@ -146,12 +146,12 @@ def _named(groups: list[list[RecordedRun]], called: Sequence[str], wanted: str) 
 def _most_comparable(groups: list[list[RecordedRun]]) -> int:
     points = defaultdict(list)
     for run in (run for group in groups for run in group):
-        points[run.seed].append(len(run.steps))
+        points[run.summary.seed].append(len(run.steps))
 
     def rank(i: int) -> tuple[int, bool]:
-        shared = [np.minimum(points[run.seed], len(run.steps)).sum() for run in groups[i]]
+        shared = [np.minimum(points[run.summary.seed], len(run.steps)).sum() for run in groups[i]]
         itself = sum(len(run.steps) for run in groups[i])
-        return sum(shared) - itself, groups[i][0].function == "builtin"
+        return sum(shared) - itself, groups[i][0].summary.function == "builtin"
 
     return max(range(len(groups)), key=rank)
 

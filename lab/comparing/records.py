@@ -32,7 +32,7 @@ def as_records(comparison: Comparison) -> list[dict[str, Any]]:
             {"name": entry.name, "label": row.label, "reference": row is comparison.reference}
             | {"steps": steps_done(entry.run), "points": len(entry.run.steps)}
             | {"status": status(entry.run), "not_comparable": entry.not_comparable}
-            | {key: getattr(entry.run, key) for key in OF_A_RUN}
+            | {key: getattr(entry.run.summary, key) for key in OF_A_RUN}
             | {key: getattr(entry.difference, name, None) for key, name in OF_A_DIFFERENCE.items()}
             for row in comparison.rows
             for entry in row.entries
@@ -48,7 +48,7 @@ def as_json(comparison: Comparison, selection: Selection, skipped: Sequence[Skip
         "tolerance": comparison.tolerance,
         "runs": as_records(comparison),
         "other_problems": [{"runs": len(runs), **dict(found)} for found, runs in selection.others],
-        "failed": [{"path": str(run.folder), "error": run.error} for run in selection.failed],
+        "failed": [{"path": str(r.folder), "error": r.summary.error} for r in selection.failed],
         "skipped": [{"path": str(one.path), "reason": one.reason} for one in skipped],
     }
     return json.dumps(content, indent=1, allow_nan=False)

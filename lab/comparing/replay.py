@@ -99,7 +99,8 @@ class Training:
         if not isinstance(run.summary.config.get("model"), dict):
             raise UserError("its summary does not say what it was made of")
         if not run.summary.steps:
-            raise UserError(f"it did not complete a step: {run.error or run.status}")
+            reason = run.summary.error or run.summary.status
+            raise UserError(f"it did not complete a step: {reason}")
         self.config = recorded_config(run.folder)
         self.data, self.model, self.optimizer = make_parts(self.config)
         self.parameters = dict(self.model.named_parameters())

@@ -54,7 +54,7 @@ def print_comparison(comparison: Comparison, selection: Selection, command: Sequ
     """
     print(table(comparison, terminal_width()))
     if failed := selection.failed:
-        name, error = printable(failed[0].folder.name), failed[0].error
+        name, error = printable(failed[0].folder.name), failed[0].summary.error
         print(f"{_runs(len(failed))} never made a step; {name}: {error}")
     if others := selection.others:
         total = sum(len(runs) for _, runs in others)

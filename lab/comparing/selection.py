@@ -84,7 +84,7 @@ def matching(runs: Sequence[RecordedRun], wanted: str) -> list[RecordedRun]:
         run
         for run in runs
         if os.path.realpath(run.folder) == real or run.folder.parts[-len(tail) :] == tail
-    ] or [run for run in runs if run.function == wanted]
+    ] or [run for run in runs if run.summary.function == wanted]
 
 
 def filtered(runs: Sequence[RecordedRun], filters: Sequence[Setting]) -> list[RecordedRun]:
@@ -107,7 +107,7 @@ def filtered(runs: Sequence[RecordedRun], filters: Sequence[Setting]) -> list[Re
 
 
 def _values(run: RecordedRun, key: str) -> list[str]:
-    known = run.config | settings(run) | {"status": run.status}
+    known = run.config | settings(run) | {"status": run.summary.status}
     return [as_typed(v) for name, v in known.items() if name == key or name.endswith(f".{key}")]
 
 

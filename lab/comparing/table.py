@@ -35,14 +35,14 @@ def table(comparison: Comparison, width: int | None = None) -> str:
     lines = textwrap.wrap(title(comparison), LINE_CHARACTERS)
     if has_seeds:
         lines += [*_aligned(rows, OF_A_ROW, width, OPTIONAL), ""]
-        rows = [Row(f"{r.label} seed={e.run.seed}", [e]) for r in rows for e in r.entries]
+        rows = [Row(f"{r.label} seed={e.run.summary.seed}", [e]) for r in rows for e in r.entries]
     if has_seeds and len(rows) > MOST_RUNS:
         lines.append(f"{len(rows)} runs; --csv has a line for each")
     else:
         lines += _aligned(rows, OF_A_PAIR if has_seeds else OF_A_RUN, width, OPTIONAL[2:])
     if comparison.tolerance:
         lines.append(f"equal: a relative difference of at most {comparison.tolerance:g}")
-    errors = [(row.label, row.entries[0].run.error) for row in rows]
+    errors = [(row.label, row.entries[0].run.summary.error) for row in rows]
     return "\n".join(lines + [f"{label}: {error}" for label, error in errors if error])
 
 
@@ -83,11 +83,12 @@ def steps_done(run: RecordedRun) -> int:
 
 def status(run: RecordedRun) -> str:
     """The status of a run. One that is still in progress looks like one that was killed."""
-    return "unfinished" if run.status == "running" else run.status
+    return "unfinished" if run.summary.status == "running" else run.summary.status
 
 
 def _unfinished(row: Row) -> str:
-    counts = Counter(status(entry.run) for entry in row.entries if entry.run.status != "finished")
+    counts = Counter(status(entry.run) for entry in row.entries)
+    del counts["finished"]
     alone = len(row.entries) == 1
     return "".join(f" {word}" if alone else f", {n} {word}" for word, n in counts.items())
 
@@ -98,12 +99,13 @@ def _range(row: Row) -> str:
 
 
 def _accuracy(row: Row) -> str:
-    shares = [e.run.test_accuracy for e in row.entries if e.run.test_accuracy is not None]
+    found = [entry.run.summary.test_accuracy for entry in row.entries]
+    shares = [share for share in found if share is not None]
     return f"{np.median(shares):.1%}" if shares else "-"
 
 
 def _speed(row: Row) -> str:
-    speed = row.entries[0].run.steps_per_second
+    speed = row.entries[0].run.summary.steps_per_second
     return "-" if speed is None else f"{speed:,.0f}"
 
 

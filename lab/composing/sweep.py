@@ -184,12 +184,12 @@ def compare_sweep(folder: Path, stopped: bool = False) -> int:
 
     runs, skipped = end_of_sweep(folder)
     print(f"view with: tensorboard --logdir {shlex.quote(os.path.relpath(folder))}", flush=True)
-    killed = [run for run in runs if run.status == "running"]
+    killed = [run for run in runs if run.summary.status == "running"]
     for line in sweep.lost or [
         f"{run.folder.name} was lost: its process was killed" for run in killed
     ]:
         print(line, file=sys.stderr)
-    statuses = {run.status for run in runs}
+    statuses = {run.summary.status for run in runs}
     if stopped or sweep.lost or statuses & {"running", "interrupted"}:
         print(f"resume with: {_resume_command(folder)}", flush=True)
     if "interrupted" in statuses:

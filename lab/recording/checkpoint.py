@@ -13,6 +13,7 @@ from torch import nn
 from lab.errors import UserError
 from lab.files import write_whole
 from lab.parts import Optimizer
+from lab.recording.summary import Damaged
 
 CHECKPOINT, WEIGHTS = "checkpoint.pt", "weights.pt"
 
@@ -31,14 +32,14 @@ def save_checkpoint(
     Raises:
         UserError: no space; the old files are unchanged.
     """
-    on_cpu = device.type == "cpu"
     checkpoint = {
         "step": step,
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),
         "random_state": torch.get_rng_state(),
-        "device_random_state": None if on_cpu else _module_of(device).get_rng_state(device),
     }
+    if device.type != "cpu":
+        checkpoint["device_random_state"] = torch.get_device_module(device).get_rng_state(device)
     # On the CPU, so that weights load with plain torch.load on any machine.
     weights = {name: tensor.cpu() for name, tensor in model.state_dict().items()}
     for name, state in ((CHECKPOINT, checkpoint), (WEIGHTS, weights)):
@@ -51,13 +52,13 @@ def load_checkpoint(folder: Path) -> dict[str, Any]:
     """Read what `save_checkpoint` saved; code in the file is never run.
 
     Raises:
-        UserError: there is no checkpoint, it is damaged, or another program wrote it.
+        Damaged: there is no checkpoint, it has changed, or another program wrote it.
     """
     path = folder / CHECKPOINT
     if not path.is_file():
-        raise UserError(
-            f"resume={folder} is not possible: it holds no {CHECKPOINT}; a run writes one at its "
-            "end, and with checkpoint_every=N every N steps"
+        raise Damaged(
+            f"it holds no {CHECKPOINT}; a run writes one at its end, and with checkpoint_every=N "
+            "every N steps"
         )
     try:
         # torch.load does not check the checksums in the file, and would load changed weights.
@@ -69,10 +70,8 @@ def load_checkpoint(folder: Path) -> dict[str, Any]:
             checkpoint[key]
     except Exception as error:
         # A damaged file can fail in any way, and no code of the user runs here.
-        raise UserError(
-            f"resume={folder} is not possible: {CHECKPOINT} is damaged, or not from this lab "
-            f"({type(error).__name__})"
-        ) from error
+        what = f"is damaged, or not from this lab ({type(error).__name__})"
+        raise Damaged(f"{CHECKPOINT} {what}") from error
     return checkpoint
 
 
@@ -92,9 +91,4 @@ def restore(
         raise UserError(f"{CHECKPOINT} does not fit this model: {reason}") from error
     torch.set_rng_state(checkpoint["random_state"])
     if (state := checkpoint.get("device_random_state")) is not None and device.type != "cpu":
-        _module_of(device).set_rng_state(state, device)
-
-
-def _module_of(device: torch.device) -> Any:
-    """The part of PyTorch that drives a device, such as `torch.cuda`."""
-    return torch.get_device_module(device)
+        torch.get_device_module(device).set_rng_state(state, device)

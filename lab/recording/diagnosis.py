@@ -19,59 +19,48 @@ class NoGradient(UserError):
     exit_code = 1
 
 
-def without_gradient(model: nn.Module) -> list[str]:
-    """Names of the parameters that the backward pass did not reach."""
-    return [
-        name
-        for name, parameter in model.named_parameters()
-        if parameter.requires_grad and parameter.grad is None
-    ]
+def zero_gradients(model: nn.Module) -> list[str]:
+    """Names of the parameters whose gradient is zero everywhere.
+
+    Raises:
+        NoGradient: the backward pass did not reach a parameter.
+    """
+    gradients = {name: p.grad for name, p in model.named_parameters() if p.requires_grad}
+    if missing := [name for name, grad in gradients.items() if grad is None]:
+        raise NoGradient(
+            f"no gradient reached {', '.join(missing)}; a backward returns None there, or an "
+            "output was detached"
+        )
+    return [name for name, grad in gradients.items() if grad is not None and not grad.any()]
 
 
-def with_zero_gradient(model: nn.Module) -> list[str]:
-    """Names of the parameters whose gradient is zero everywhere."""
-    return [
-        name
-        for name, parameter in model.named_parameters()
-        if parameter.grad is not None and not parameter.grad.any()
-    ]
-
-
-def nonfinite_gradients(model: nn.Module) -> list[str]:
-    """Names of the parameters whose gradient holds inf or nan."""
-    return [
-        name
-        for name, parameter in model.named_parameters()
-        if parameter.grad is not None and not parameter.grad.isfinite().all()
-    ]
-
-
-def nonfinite_weights(model: nn.Module) -> list[str]:
-    """Names of the parameters that hold inf or nan."""
-    return [name for name, weight in model.named_parameters() if not weight.isfinite().all()]
+def nonfinite(model: nn.Module, gradients: bool) -> list[str]:
+    """Names of the parameters that hold inf or nan, or whose gradients do."""
+    tensors = [(name, p.grad if gradients else p) for name, p in model.named_parameters()]
+    return [name for name, tensor in tensors if tensor is not None and not tensor.isfinite().all()]
 
 
 def why_diverged(
-    what: str, gradients: list[str], losses: list[float], lr: float | None
+    what: str, gradients: list[str], first: float | None, last: float | None, lr: float | None
 ) -> Diverged:
     """The error for a training that can't continue, with what the numbers show.
 
     Args:
         what: the number that is not finite, and its step.
         gradients: names of the parameters whose gradient was not finite just before that.
-        losses: the first loss and the last finite one; empty where there is none.
+        first, last: the first loss and the last finite one; None where there is none.
         lr: the learning rate, or None.
 
-    >>> print(why_diverged("the loss at step 4 is inf", [], [2.0, 5e22], 1e-5))
+    >>> print(why_diverged("the loss at step 4 is inf", [], 2.0, 5e22, 1e-5))
     diverged: the loss at step 4 is inf; the last finite loss was 5e+22; try a smaller learning \
 rate, optimizer.lr=1.0e-06
     """
     words = [f"diverged: {what}"]
-    if losses:
-        words.append(f"the last finite loss was {losses[-1]:.6g}")
+    if last is not None:
+        words.append(f"the last finite loss was {last:.6g}")
     words += [f"the gradient of {name} is not finite" for name in gradients]
     # A rate that is too large makes the loss grow first.
-    if gradients and losses and losses[-1] <= 10 * losses[0]:
+    if gradients and first is not None and last is not None and last <= 10 * first:
         words.append("the loss was finite, so check backward for a division by 0 or an overflow")
     elif lr:
         words.append(f"try a smaller learning rate, optimizer.lr={lr / 10:.1e}")

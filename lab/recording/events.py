@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import io
 import math
-import os
-import socket
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
 
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.record_writer import RecordWriter
 from torch.utils.tensorboard import summary
 
-from lab.files import append_whole, system_errors_named, write_whole
+from lab.files import append_whole, write_whole
 
 VERSION = Event(file_version="brain.Event:2")
 
@@ -32,11 +29,7 @@ class EventFile:
     """
 
     def __init__(self, folder: Path) -> None:
-        seconds, nanoseconds = divmod(time.time_ns(), 10**9)
-        name = f"events.out.tfevents.{seconds}.{socket.gethostname()}.{os.getpid()}.{nanoseconds}"
-        self._path = folder / name
-        with system_errors_named(folder):
-            self._file = self._path.open("xb", buffering=0)
+        self._path = folder / f"events.out.tfevents.{time.time_ns()}"
         self._unwritten = io.BytesIO()
         self._records = RecordWriter(self._unwritten)
         self.add(VERSION)
@@ -57,32 +50,23 @@ class EventFile:
             points.append(Summary.Value(tag="loss_log10", simple_value=math.log10(value)))
         self.add(Event(step=step, wall_time=wall_time, summary=Summary(value=points)))
 
-    def add_text(self, tag: str, text: str) -> None:
-        """Add Markdown for the Text tab."""
-        self.add(Event(summary=summary.text(tag, text)))
-
-    def add_hparams(self, hparams: Mapping[str, object], metrics: Sequence[str]) -> None:
-        """Add this run's row of the HParams tab; `SummaryWriter` would make a second run of it.
+    def add_run(self, hparams: Mapping[str, object], metrics: Sequence[str], config: str) -> None:
+        """Add what the run is; `SummaryWriter` would make a second run of it.
 
         Args:
-            hparams: names and values, shown as columns.
+            hparams: names and values, shown as columns of the HParams tab.
             metrics: tags whose last value is a column too.
+            config: Markdown for the Text tab.
         """
-        for part in summary.hparams(dict(hparams), dict.fromkeys(metrics)):
+        parts = summary.hparams(dict(hparams), dict.fromkeys(metrics))
+        for part in (*parts, summary.text("config", config)):
             self.add(Event(summary=part))
 
     def flush(self) -> None:
         """Write and sync everything that was added, or nothing if that fails."""
-        append_whole(self._path, self._file, self._unwritten.getvalue())
+        append_whole(self._path, self._unwritten.getvalue())
         self._unwritten.seek(0)
         self._unwritten.truncate()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        """Close without a flush; the caller has flushed what it wants to keep."""
-        self._file.close()
 
 
 def cut_events(folder: Path, before_step: int, log_every: int) -> set[int]:
@@ -97,14 +81,11 @@ def cut_events(folder: Path, before_step: int, log_every: int) -> set[int]:
     Returns:
         The steps whose loss is still there.
     """
-    paths = list(folder.glob("events.out.tfevents.*"))
-    if not paths:
-        return set()
     # These imports take a third of a second, and only a resumed run needs them.
     from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
 
     steps = set()
-    for path in paths:
+    for path in folder.glob("events.out.tfevents.*"):
         kept = io.BytesIO()
         records = RecordWriter(kept)
         for data in RawEventFileLoader(str(path)).Load():

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from lab.config import Config
 from lab.errors import UserError, one_line
 from lab.files import LOCK, system_errors_named
-from lab.recording.checkpoint import CHECKPOINT
-from lab.recording.curve import CURVE, CurveFile, Point
-from lab.recording.reading import read_run
-from lab.recording.summary import SUMMARY, Damaged, Summary
+from lab.recording.checkpoint import CHECKPOINT, WEIGHTS
+from lab.recording.curve import CURVE, Point, start_curve
+from lab.recording.reading import read_run, read_summary
+from lab.recording.summary import CHOICES, SUMMARY, Damaged, Summary
 
 
 def make_folder(folder: Path) -> None:
@@ -32,6 +34,19 @@ def make_folder(folder: Path) -> None:
         raise UserError(f"{folder} is not empty ({found[0]}); use a new folder for a run")
 
 
+@contextmanager
+def resume_refused(folder: Path) -> Iterator[None]:
+    """Refuse to resume the run in a folder if the block finds damage.
+
+    Raises:
+        UserError: in place of `Damaged`.
+    """
+    try:
+        yield
+    except Damaged as damage:
+        raise UserError(f"resume={folder} is not possible: {damage}") from damage
+
+
 def points_to_keep(first_step: int, folder: Path, log_every: int) -> list[Point]:
     """The points of an interrupted run that the resumed run keeps.
 
@@ -41,19 +56,13 @@ def points_to_keep(first_step: int, folder: Path, log_every: int) -> list[Point]
         first_step: the first step that will be done again.
 
     Raises:
-        UserError: the run can't be read, or points are missing.
+        Damaged: the run can't be read, or points are missing.
     """
-    try:
-        run = read_run(folder)
-    except Damaged as damage:
-        raise UserError(f"resume={folder} is not possible: {damage}") from damage
+    run = read_run(folder)
     losses = dict(zip(run.steps.tolist(), run.losses.tolist(), strict=True))
     steps = range(0, first_step, log_every)
     if not losses.keys() >= set(steps):
-        raise UserError(
-            f"resume={folder} is not possible: its checkpoint is of step {first_step}, and its "
-            f"{CURVE} ends before that"
-        )
+        raise Damaged(f"its checkpoint is of step {first_step}, and its {CURVE} ends before that")
     return [(step, losses[step]) for step in steps]
 
 
@@ -63,15 +72,11 @@ def recorded_config(folder: Path) -> Config:
     Raises:
         UserError: the folder holds no run, or its summary is damaged.
     """
-    try:
-        summary = Summary.from_json((folder / SUMMARY).read_bytes())
-    except FileNotFoundError as error:
-        raise UserError(f"resume={folder} is not possible: there is no run in it") from error
-    except OSError as error:
-        raise UserError(f"resume={folder} is not possible: {error.strerror}") from error
-    except Damaged as damage:
-        raise UserError(f"resume={folder} is not possible: {damage}") from damage
-    choices = {name: getattr(summary, name) for name in ("function", "model", "data", "optimizer")}
+    with resume_refused(folder):
+        if not (folder / SUMMARY).exists():
+            raise Damaged("there is no run in it")
+        summary = read_summary(folder)
+    choices = {name: getattr(summary, name) for name in CHOICES}
     return Config.from_keys(summary.config, choices, tuple(summary.overrides or ()))
 
 
@@ -85,7 +90,7 @@ def discard_run(folder: Path) -> None:
 
     The summary goes last: until then the folder is still known as this run's.
     """
-    for name in (CHECKPOINT, "weights.pt", CURVE, "events.out.tfevents.*", "train.log", SUMMARY):
+    for name in (CHECKPOINT, WEIGHTS, CURVE, "events.out.tfevents.*", "train.log", SUMMARY):
         for file in folder.glob(name):
             file.unlink()
 
@@ -93,5 +98,4 @@ def discard_run(folder: Path) -> None:
 def record_failure(folder: Path, summary: Summary, error: Exception) -> None:
     """Leave a summary and an empty curve for a job of a sweep that failed before its first step."""
     summary.status, summary.error = "failed", one_line(error)
-    with CurveFile(folder, summary):
-        pass
+    start_curve(folder, summary)

@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from types import FrameType
-from typing import Any, Self
 
 # A lost connection sends SIGHUP, which Windows does not have.
-SIGNALS = [
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-]
+SIGNALS = [one for one in signal.Signals if one.name in ("SIGINT", "SIGTERM", "SIGHUP")]
 
 
-class Interruption:
-    """Listens for a signal while its block runs.
+@contextmanager
+def first_signal_to(note: Callable[[int], None]) -> Iterator[None]:
+    """While the block runs, pass the number of the first signal to `note`, not to Python."""
+    with ExitStack() as handlers:
 
-    Attributes:
-        signal: the number of the first signal that came, or None.
-    """
+        def handle(number: int, frame: FrameType | None) -> None:
+            note(number)
+            handlers.close()  # the next signal stops at once
 
-    def __init__(self) -> None:
-        self.signal: int | None = None
-        self._handlers: dict[int, Any] = {}
-
-    def __enter__(self) -> Self:
         # Python allows handlers only in the main thread.
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
                 if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
-                    self._handlers[number] = signal.signal(number, self._note)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        for number, handler in self._handlers.items():
-            signal.signal(number, handler)
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self.signal = number
-        self.__exit__()  # the next signal stops at once
+                    handlers.callback(signal.signal, number, signal.signal(number, handle))
+        yield

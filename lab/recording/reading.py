@@ -24,11 +24,9 @@ class RecordedRun:
     """One run as its folder shows it.
 
     Attributes:
-        summary: all of `summary.json`; the attributes after it are taken from there.
         config: the config that the run was started with, flat: `{"optimizer.lr": 1e-06}`.
         steps: (n,) int64, strictly rising.
         losses: (n,) float64, the loss at each of those steps; NaN and infinities are possible.
-        seed: a whole number; for a run that failed before its first step, whatever it was given.
     """
 
     folder: Path
@@ -36,25 +34,6 @@ class RecordedRun:
     config: dict[str, Any]
     steps: np.ndarray
     losses: np.ndarray
-    function: str
-    optimizer: str
-    device: str
-    dtype: str
-    seed: Any
-    status: str
-    steps_per_second: float | None
-    test_accuracy: float | None
-    error: str | None
-
-    @property
-    def first_loss(self) -> float | None:
-        """The loss of the first point, or None without a point."""
-        return float(self.losses[0]) if len(self.losses) else None
-
-    @property
-    def final_loss(self) -> float | None:
-        """The loss of the last point, or None without a point."""
-        return float(self.losses[-1]) if len(self.losses) else None
 
 
 @dataclass(frozen=True)
@@ -94,27 +73,26 @@ def find_runs(path: Path) -> tuple[list[Path], list[Path]]:
     holds none. A folder without a run anywhere below is listed once, not again for each folder in
     it. Hidden folders are not searched.
     """
-    folder = path.parent if path.is_file() else path
-    if any(os.path.lexists(folder / name) for name in (SUMMARY, CURVE)):
-        return [folder], []
-    try:
-        below = [
-            Path(entry)
-            for entry in os.scandir(path)
-            if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".")
-        ]
-    except OSError:
-        below = []
-    runs, empty = [], []
-    for folder in sorted(below, key=_natural_order):
-        found, without = find_runs(folder)
-        runs += found
-        empty += without
+    if path.is_file() and _holds_run(os.listdir(path.parent)):
+        return [path.parent], []
+    runs, searched = [], []
+    for name, below, files in os.walk(path):
+        searched.append(Path(name))
+        below[:] = sorted((n for n in below if not n.startswith(".")), key=_natural_order)
+        if _holds_run(below + files):
+            runs.append(Path(name))
+            below.clear()
+    above = {folder for run in runs for folder in (run, *run.parents)}
+    empty = [folder for folder in searched if folder not in above and folder.parent in above]
     return (runs, empty) if runs else ([], [path])
 
 
-def _natural_order(folder: Path) -> list[str | int]:
-    parts = re.split(r"([0-9]+)", folder.name)
+def _holds_run(names: list[str]) -> bool:
+    return SUMMARY in names or CURVE in names
+
+
+def _natural_order(name: str) -> list[str | int]:
+    parts = re.split(r"([0-9]+)", name)
     return [int(part) if index % 2 else part for index, part in enumerate(parts)]
 
 
@@ -124,40 +102,28 @@ def read_run(folder: Path) -> RecordedRun:
     Raises:
         Damaged: its summary or its curve is missing, torn or changed since the run wrote it.
     """
-    summary = Summary.from_json(_read(folder / SUMMARY))
+    summary = read_summary(folder)
     steps, losses = read_curve(_read(folder / CURVE), summary)
-    return RecordedRun(
-        folder=folder,
-        summary=summary,
-        config=_flat(summary.config) | {"data": summary.data, "model": summary.model},
-        steps=steps,
-        losses=losses,
-        seed=summary.seed,
-        status=summary.status,
-        steps_per_second=summary.steps_per_second,
-        test_accuracy=summary.test_accuracy,
-        **{name: _printable(getattr(summary, name)) for name in _NAMES},
-        error=None if summary.error is None else _printable(summary.error),
-    )
+    config = _flat(summary.config) | {"data": summary.data, "model": summary.model}
+    return RecordedRun(folder, summary, config, steps, losses)
 
 
-_NAMES = ("function", "optimizer", "device", "dtype")
+def read_summary(folder: Path) -> Summary:
+    """Read the summary of a run folder.
+
+    Raises:
+        Damaged: it is missing, torn or changed since the run wrote it.
+    """
+    return Summary.from_json(_read(folder / SUMMARY))
 
 
 def _read(file: Path) -> bytes:
-    # Reading a pipe or a device under the name of a file might never end.
-    if not file.is_file():
-        reason = "is not a file" if file.exists() else "is missing"
-        raise Damaged(f"{file.name} {reason}")
+    if not file.is_file():  # reading a pipe of that name might never end
+        raise Damaged(f"{file.name} is missing")
     try:
         return file.read_bytes()
     except OSError as error:
         raise Damaged(f"{file.name} can't be read: {error.strerror}") from error
-
-
-def _printable(value: Any) -> str:
-    """The value as one line of text; it may be the wrong value for which a job failed."""
-    return "".join(c if c.isprintable() else " " for c in str(value))
 
 
 def _flat(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import logging
 import math
+import textwrap
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -26,25 +26,25 @@ from lab.errors import UserError, is_interruption, one_line, user_traceback
 from lab.files import locked
 from lab.parts import Optimizer
 from lab.recording.checkpoint import load_checkpoint, restore, save_checkpoint
-from lab.recording.curve import CurveFile, Point
-from lab.recording.diagnosis import (
-    Diverged,
-    NoGradient,
-    nonfinite_gradients,
-    nonfinite_weights,
-    why_diverged,
-    with_zero_gradient,
-    without_gradient,
-)
+from lab.recording.curve import append_points, start_curve
+from lab.recording.diagnosis import Diverged, nonfinite, why_diverged, zero_gradients
 from lab.recording.events import EventFile, cut_events
-from lab.recording.folder import make_folder, points_to_keep
-from lab.recording.interruption import Interruption
-from lab.recording.points import Scalar, Unread
+from lab.recording.folder import make_folder, points_to_keep, resume_refused
+from lab.recording.interruption import first_signal_to
 from lab.recording.progress import Progress
 from lab.recording.summary import Summary
 
 log = logging.getLogger(__name__)
 file_log = logging.getLogger("lab.file_only")  # in train.log, not on the screen
+
+
+class Scalar(NamedTuple):
+    """One number of one step, `seconds` since the epoch."""
+
+    tag: str
+    value: Any  # a float, or a tensor on an accelerator that is not read yet
+    step: int
+    seconds: float
 
 
 class Run:
@@ -68,78 +68,73 @@ class Run:
     def __init__(
         self, folder: Path, config: Config, model: nn.Module, optimizer: Optimizer
     ) -> None:
-        self.folder = folder
-        self.config = config
-        self.summary = Summary.of(config)
+        self.folder, self.config = folder, config
+        self.summary = Summary.of_keys(config.keys, config.choices, config.overrides)
+        self.signal: int | None = None
         self._device = pick_device(config.device)
         self.summary.device = str(self._device)
         self.summary.torch, self.summary.threads = str(torch.__version__), torch.get_num_threads()
         self._model, self._optimizer = model, optimizer
-        self._interruption = Interruption()
-        self._unread = Unread()
+        self._unwritten: list[Scalar] = []
         self._first_step = 0
         self._last_step: int | None = None  # once it is known
-        self._written_step = -1
-        self._latest: Scalar | None = None
-        self._last_finite_loss: float | None = None
-        self._started = self._ended = time.perf_counter()
-
-    @property
-    def signal(self) -> int | None:
-        return self._interruption.signal
+        self._finite_loss: float | None = None  # the last one that was read
 
     def __enter__(self) -> Self:
         with ExitStack() as closing:
-            closing.enter_context(self._interruption)
+            closing.enter_context(first_signal_to(self._stop))
             closing.enter_context(logging_redirect_tqdm())  # log lines go above the bar
-            points: list[Point] = []
             if self.config.resume is None:
                 make_folder(self.folder)
                 closing.enter_context(locked(self.folder))
                 make_folder(self.folder)  # another run may have used it before the lock was taken
+                self._start()
             else:
                 closing.enter_context(locked(self.folder))
-                points = self._resume()
-            self._curve = closing.enter_context(CurveFile(self.folder, self.summary, points))
-            for unfinished in self.folder.glob("*.part"):  # of an earlier process, which was killed
+                self._resume()
+            for unfinished in self.folder.glob("*.part"):  # of a process that was killed
                 unfinished.unlink()
-            kept_steps = cut_events(self.folder, self._first_step, self.config.log_every)
-            self._events = closing.enter_context(EventFile(self.folder))
-            if self.config.resume is None:
-                self._describe()
-            for step, loss in points:
-                if step not in kept_steps:  # the event file was damaged, the curve was not
-                    self._events.add_scalar("loss", loss, step, time.time())
             self._closing = closing.pop_all()
         return self
 
-    def _resume(self) -> list[Point]:
-        checkpoint = load_checkpoint(self.folder)
-        self._first_step = checkpoint["step"]
-        if self.config.steps <= self._first_step:
-            raise UserError(
-                f"resume={self.folder} has nothing to do: the run has done {self._first_step} "
-                f"steps; ask for more, such as steps={2 * self._first_step}"
-            )
-        points = points_to_keep(self._first_step, self.folder, self.config.log_every)
-        restore(checkpoint, self._model, self._optimizer, self._device)
-        self.summary.steps, self._written_step = self._first_step, points[-1][0]
-        return points
+    def _stop(self, signal: int) -> None:
+        self.signal = signal
 
-    def _describe(self) -> None:
-        """Tell TensorBoard what the run is: a row for the HParams tab, the config for Text."""
-        summary = self.summary
+    def _start(self) -> None:
+        """Write a curve without points, and tell TensorBoard what the run is.
+
+        The HParams tab gets a row, the Text tab the config.
+        """
+        start_curve(self.folder, self.summary)
         names = ("function", "optimizer", "data", "lr", "seed", "device", "dtype", "threads")
-        hparams = {name: getattr(summary, name) for name in names}
+        hparams = {name: getattr(self.summary, name) for name in names}
         hparams |= {"steps": self.config.steps, "momentum": self.config.optimizer.get("momentum")}
         hparams |= {name: self.config.model.get(name) for name in ("hidden", "init")}
-        self._events.add_hparams(
+        self._events = EventFile(self.folder)
+        self._events.add_run(
             {name: value for name, value in hparams.items() if value is not None},
-            metrics=["loss", "test_accuracy"],
+            ["loss", "test_accuracy"],
+            textwrap.indent(json.dumps(self.summary.config, indent=2), "    "),
         )
-        config = json.dumps(summary.config, indent=2)
-        self._events.add_text("config", "    " + config.replace("\n", "\n    "))
         self._events.flush()
+
+    def _resume(self) -> None:
+        with resume_refused(self.folder):
+            checkpoint = load_checkpoint(self.folder)
+            first = self._first_step = self.summary.steps = checkpoint["step"]
+            if self.config.steps <= first:
+                raise UserError(
+                    f"resume={self.folder} has nothing to do: the run has done {first} steps; ask "
+                    f"for more, such as steps={2 * first}"
+                )
+            points = points_to_keep(first, self.folder, self.config.log_every)
+        restore(checkpoint, self._model, self._optimizer, self._device)
+        start_curve(self.folder, self.summary, points)
+        kept_steps = cut_events(self.folder, first, self.config.log_every)
+        self._events = EventFile(self.folder)
+        for step, loss in points:
+            if step not in kept_steps:  # the event file was damaged, the curve was not
+                self._events.add_scalar("loss", loss, step, time.time())
 
     def steps(self) -> Iterator[int]:
         """Count the steps under a progress bar; stop one step after a signal.
@@ -150,9 +145,9 @@ class Run:
         """
         every = self.config.checkpoint_every
         self._progress = Progress(self.config, self._first_step)
-        self._closing.callback(self._progress.close)
-        self._started = time.perf_counter()
-        self._next_flush = self._started + self.config.flush_seconds
+        self._closing.callback(self._progress.bar.close)
+        started = time.perf_counter()
+        self._next_flush = started + self.config.flush_seconds
         for step in range(self._first_step, self.config.steps):
             # Decided before the step, so that it is recorded with all that belongs to a point.
             if self.signal is not None or step == self.config.steps - 1:
@@ -160,16 +155,20 @@ class Run:
             yield step
             self.summary.steps = step + 1
             if step == self._first_step:
-                self._check_gradients()
-            self._progress.update()
+                for name in zero_gradients(self._model):
+                    what = "is zero everywhere, so this layer will not learn"
+                    log.warning("%s: the gradient of %s %s", self.folder.name, name, what)
+            self._progress.bar.update()
             if step == self._last_step:
                 break
             if every and (step + 1) % every == 0:
+                self.flush()
                 self._save()
         self.flush()
         if self._device.type != "cpu":
             torch.accelerator.synchronize(self._device)  # waits for the last update
-        self._ended = time.perf_counter()
+        done, seconds = self.summary.steps - self._first_step, time.perf_counter() - started
+        self.summary.steps_per_second = done / seconds
         self._save()
 
     def is_point(self, step: int) -> bool:
@@ -185,20 +184,21 @@ class Run:
         Raises:
             Diverged: the loss is not finite.
         """
-        value = float(loss.item()) if loss.is_cpu else loss.detach()
-        self._unread.add("loss", step, value)
+        value: Any = loss.item() if loss.is_cpu else loss.detach()
+        self._unwritten.append(Scalar("loss", value, step, time.time()))
+        may_wait = math.isfinite(value) if loss.is_cpu else not self._progress.has_line(step)
+        if loss.is_cpu and may_wait:
+            self._finite_loss = value
         now = time.perf_counter()
-        if now >= self._next_flush or (isinstance(value, float) and not math.isfinite(value)):
+        if not may_wait or now >= self._next_flush:
             self.flush()
             self._next_flush = now + self.config.flush_seconds
-        if self._progress.is_due(step):
-            if self._progress.has_lines and not isinstance(value, float):
-                self.flush()
-            self._show(step, value)
+        if self._finite_loss is not None:
+            self._progress.show(step, self._finite_loss)
 
     def record_scalar(self, tag: str, step: int, value: Tensor) -> None:
         """Record another scalar: all values in TensorBoard, the last one in the summary."""
-        self._unread.add(tag, step, value.detach())
+        self._unwritten.append(Scalar(tag, value.detach(), step, time.time()))
 
     def flush(self) -> None:
         """Read and write what was recorded since the last flush.
@@ -207,112 +207,77 @@ class Run:
             Diverged: a loss is not finite; the curve ends there.
             UserError: no space is left; earlier points are complete, the rest is written later.
         """
-        scalars = self._unread.read()
-        diverged = None
-        for number, scalar in enumerate(scalars):
-            if scalar.tag != "loss":
-                continue
-            self._latest = scalar
-            if not math.isfinite(scalar.value):
-                diverged, scalars = scalar, scalars[: number + 1]
-                self._last_step = scalar.step
-                break
-            self._last_finite_loss = scalar.value
-        self._write([s for s in scalars if s.tag != "loss" or self.is_point(s.step)])
-        if diverged is not None:
-            # An accelerator has done more steps since: its gradients are those of a later step.
-            at_once = self.summary.steps == diverged.step
-            self.summary.steps = diverged.step
-            what = f"the loss at step {diverged.step} is {diverged.value}"
-            raise self._diverged(what, nonfinite_gradients(self._model) if at_once else [])
-
-    def _write(self, scalars: list[Scalar]) -> None:
-        points = [(scalar.step, scalar.value) for scalar in scalars if scalar.tag == "loss"]
-        self._curve.append(points)
-        self._unread.clear()
-        for scalar in scalars:
-            self._events.add_scalar(scalar.tag, scalar.value, scalar.step, scalar.seconds)
+        scalars = self._read()
+        wanted = [s for s in scalars if s.tag != "loss" or self.is_point(s.step)]
+        points = [(s.step, s.value) for s in wanted if s.tag == "loss"]
+        append_points(self.folder, self.summary, points)
+        # A last loss between two points waits: the run may end with it.
+        self._unwritten = [scalar for scalar in scalars[-1:] if scalar not in wanted]
+        for scalar in wanted:
+            self._events.add_scalar(*scalar)
             if scalar.tag == "test_accuracy":
                 self.summary.test_accuracy = scalar.value
         if points:
-            self._written_step = points[-1][0]
             self.summary.write(self.folder)
         self._events.flush()
+        if points and not math.isfinite(points[-1][1]):
+            step, loss = points[-1]
+            # An accelerator has done more steps since: its gradients are those of a later step.
+            at_once = self.summary.steps == step
+            self.summary.steps = step
+            gradients = nonfinite(self._model, gradients=True) if at_once else []
+            raise self._diverged(f"the loss at step {step} is {loss}", gradients)
+
+    def _read(self) -> list[Scalar]:
+        """What waits, with one read of the device; it ends with a loss that is not finite."""
+        tensors = [scalar.value for scalar in self._unwritten if isinstance(scalar.value, Tensor)]
+        floats = iter(torch.stack(tensors).tolist() if tensors else ())
+        scalars = []
+        for scalar in self._unwritten:
+            value = next(floats) if isinstance(scalar.value, Tensor) else scalar.value
+            scalars.append(scalar._replace(value=value))
+            if scalar.tag == "loss" and not math.isfinite(value):
+                self._last_step = scalar.step
+                break
+            if scalar.tag == "loss":
+                self._finite_loss = value
+        return scalars
 
     def _save(self) -> None:
-        """Save a checkpoint, once the curve up to it is on disk and all weights are finite."""
-        self.flush()
+        """Save a checkpoint if all weights and gradients are finite."""
         step = self.summary.steps
-        gradients = nonfinite_gradients(self._model)
-        if broken := nonfinite_weights(self._model) or gradients:
+        gradients = nonfinite(self._model, gradients=True)
+        if broken := nonfinite(self._model, gradients=False) or gradients:
             raise self._diverged(f"{broken[0]} is not finite after step {step - 1}", gradients)
         save_checkpoint(self.folder, step, self._model, self._optimizer, self._device)
 
-    def _check_gradients(self) -> None:
-        """Look at the gradients of the first step.
-
-        Raises:
-            NoGradient: a parameter has none.
-        """
-        if missing := without_gradient(self._model):
-            raise NoGradient(
-                f"no gradient reached {', '.join(missing)}; a backward returns None there, or an "
-                "output was detached"
-            )
-        for name in with_zero_gradient(self._model):
-            log.warning(
-                "%s: the gradient of %s is zero everywhere, so this layer will not learn",
-                self.folder.name, name,
-            )  # fmt: skip
-
     def _diverged(self, what: str, gradients: list[str]) -> Diverged:
-        losses = [self.summary.first_loss, self._last_finite_loss]
-        finite = [loss for loss in losses if loss is not None]
-        return why_diverged(what, gradients, finite, self.summary.lr)
+        summary = self.summary
+        return why_diverged(what, gradients, summary.first_loss, self._finite_loss, summary.lr)
 
-    def _show(self, step: int, value: float | Tensor) -> None:
-        """Show a loss, or, where it lies on an accelerator, the last one that was read."""
-        if isinstance(value, float):
-            self._progress.show(step, value)
-        elif self._latest is not None:
-            self._progress.show(self._latest.step, self._latest.value)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         with self._closing:
             try:
                 if self.summary.steps == 0 and self._status(error) == "failed":
-                    self._unread.clear()  # a run without a step has no curve to compare
+                    self._unwritten = []  # a run without a step has no curve to compare
+                elif self._unwritten:
+                    self._last_step = self._unwritten[-1].step
                 self.flush()
-                if self._latest and self._latest.step > self._written_step:
-                    self._write([self._latest])
             except Exception as late:
                 if error is None:  # else the run ends with the error that came first
                     error = late
                     raise
             finally:
-                done = self.summary.steps - self._first_step
-                if self._ended > self._started:
-                    self.summary.steps_per_second = done / (self._ended - self._started)
                 self.summary.status = self._status(error)
-                self.summary.error = None if error is None else one_line(error)
                 if error is not None:
-                    file_log.error(
-                        self.summary.error
-                        if isinstance(error, UserError)
-                        else user_traceback(error)
-                    )
+                    self.summary.error = one_line(error)
+                    told = isinstance(error, UserError)
+                    file_log.error(self.summary.error if told else user_traceback(error))
                 self.summary.write(self.folder)
 
     def _status(self, error: BaseException | None) -> str:
+        if error is None:
+            return "interrupted" if self.summary.steps < self.config.steps else "finished"
         if isinstance(error, Diverged):
             return "diverged"
-        if is_interruption(error):
-            return "interrupted"
-        if error is not None:
-            return "failed"
-        return "interrupted" if self.summary.steps < self.config.steps else "finished"
+        return "interrupted" if is_interruption(error) else "failed"

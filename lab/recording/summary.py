@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import math
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
-from lab.config import Config
 from lab.files import write_whole
 from lab.jsonable import jsonable
 
 SUMMARY = "summary.json"
+CHOICES = ("function", "optimizer", "model", "data")
 NUMBERS = ("lr", "first_loss", "final_loss", "test_accuracy", "steps_per_second")
 
 
@@ -64,23 +63,20 @@ class Summary:
     curve_crc32: int = 0
 
     @classmethod
-    def of(cls, config: Config) -> Self:
-        """The summary of a run that has not begun."""
-        return cls.of_keys(config.keys, config.choices, config.overrides)
-
-    @classmethod
     def of_keys(
         cls, keys: dict[str, Any], choices: Mapping[str, str], overrides: tuple[str, ...]
     ) -> Self:
-        """The same for keys that no rule has validated: a job may have failed for one of them."""
+        """The summary of a run that has not begun.
+
+        Args:
+            keys: of the config; no rule may have validated them, as a job may fail for one of them.
+        """
         lr = (keys.get("optimizer") or {}).get("lr")
+        parts: dict[str, Any] = {name: choices[name] for name in CHOICES}
         return cls(
-            function=choices["function"],
-            optimizer=choices["optimizer"],
-            model=choices["model"],
-            data=choices["data"],
-            device=keys["device"],
-            dtype=keys["dtype"],
+            **parts,
+            device=str(keys["device"]),
+            dtype=str(keys["dtype"]),
             seed=keys["seed"],
             lr=lr if isinstance(lr, int | float) else None,
             overrides=list(overrides),
@@ -112,6 +108,8 @@ class Summary:
         for name in NUMBERS:
             if getattr(summary, name) is not None:
                 setattr(summary, name, float(getattr(summary, name)))
+        if summary.error is not None:  # a terminal might obey what can't be printed
+            summary.error = "".join(c if c.isprintable() else " " for c in summary.error)
         return summary
 
     def write(self, folder: Path) -> None:
@@ -131,7 +129,7 @@ class Summary:
         )
         if self.test_accuracy is not None:
             words += f", test accuracy {self.test_accuracy:.1%}"
-        if self.steps_per_second is not None and math.isfinite(self.steps_per_second):
+        if self.steps_per_second is not None:
             words += f"; {self.steps_per_second:,.0f} steps a second"
         return words
 

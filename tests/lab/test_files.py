@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+from pathlib import Path
 
 import pytest
 
@@ -26,26 +28,23 @@ def test_a_file_that_can_not_be_written_is_the_old_one(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-def test_what_can_not_be_appended_whole_is_not_there_at_all(tmp_path, error):
-    class HalfWritten:
+def test_what_can_not_be_appended_whole_is_not_there_at_all(tmp_path, monkeypatch, error):
+    class HalfWritten(io.FileIO):
         """A file on a disk that has room for three more bytes."""
-
-        def __init__(self, file):
-            self.fileno, self.truncate, self.seek = file.fileno, file.truncate, file.seek
-            self.real = file
 
         def write(self, data: memoryview) -> int:
             if len(data) < 6:
                 raise error
-            return self.real.write(data[:3])
+            return super().write(data[:3])
 
     path = tmp_path / "file"
-    with path.open("xb", buffering=0) as file:
-        append_whole(path, file, b"whole")
+    append_whole(path, b"whole")
+    with monkeypatch.context() as full:
+        full.setattr(Path, "open", lambda path, mode, buffering: HalfWritten(path, mode))
         with pytest.raises((UserError, KeyboardInterrupt)):
-            append_whole(path, HalfWritten(file), b"broken")
-        assert path.read_bytes() == b"whole"
-        append_whole(path, file, b", again")
+            append_whole(path, b"broken")
+    assert path.read_bytes() == b"whole"
+    append_whole(path, b", again")
     assert path.read_bytes() == b"whole, again"
 
 

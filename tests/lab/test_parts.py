@@ -88,5 +88,5 @@ def test_the_same_parts_as_train(run_in):
 def test_threads(monkeypatch, overrides, threads):
     monkeypatch.setattr(lab.parts, "PYTORCHS_THREADS", 7)
     config = config_of(*overrides)
-    parts = make_parts(config)
-    assert threads_for(config, parts.data, parts.model.parameters()) == threads
+    data, model, _ = make_parts(config)
+    assert threads_for(config, data, model.parameters()) == threads

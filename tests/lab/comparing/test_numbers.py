@@ -71,7 +71,7 @@ def test_runs_that_differ_by_nothing_but_the_seed_are_one_row(run):
     relu, myrelu = comparison.rows
     assert (relu.label, myrelu.label) == ("relu", "myrelu")
     assert comparison.reference is relu
-    assert [entry.run.seed for entry in myrelu.entries] == [0, 1, 2]
+    assert [entry.run.summary.seed for entry in myrelu.entries] == [0, 1, 2]
     assert [found.first_step for found in myrelu.differences] == [1, None, 1]
     assert [found.ratio for found in myrelu.differences] == [1.1, 1.0, 0.75]
     assert [found.lower for found in myrelu.differences] == [False, False, True]

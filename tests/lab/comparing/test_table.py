@@ -12,7 +12,7 @@ from lab.comparing.numbers import compare
 from lab.comparing.records import as_csv, as_json
 from lab.comparing.selection import select
 from lab.comparing.table import table
-from lab.recording.curve import CurveFile
+from lab.recording.curve import start_curve
 from lab.recording.reading import read_run
 from lab.recording.summary import Summary
 
@@ -144,8 +144,8 @@ def test_steps_are_counted_beside_points(tmp_path, run):
         status="finished", config={"log_every": 10, "data": {"samples": 64}},
     )  # fmt: skip
     (tmp_path / "a").mkdir()
-    with CurveFile(tmp_path / "a", summary, [(0, 3.0), (10, 1.0)]):
-        every_tenth = read_run(tmp_path / "a")
+    start_curve(tmp_path / "a", summary, [(0, 3.0), (10, 1.0)])
+    every_tenth = read_run(tmp_path / "a")
     whole = run("b", [3.0, *[2.0] * 9, 1.0, 0.5])
     comparison = compare([every_tenth, whole])
     told = json.loads(as_json(comparison, select([every_tenth]), []))

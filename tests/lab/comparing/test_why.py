@@ -305,8 +305,9 @@ def test_a_run_that_cannot_be_trained_again(run_in, tmp_path, monkeypatch):
     assert "can't be trained again" in text
     assert "gone" in text
     assert len(text.splitlines()) <= 2
-    failed = dataclasses.replace(run, summary=dataclasses.replace(run.summary, steps=0))
-    failed = dataclasses.replace(failed, error="it broke")
+    failed = dataclasses.replace(
+        run, summary=dataclasses.replace(run.summary, steps=0, error="it broke")
+    )
     assert "did not complete a step: it broke" in words(why(other, failed))
 
 

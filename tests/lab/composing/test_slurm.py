@@ -54,7 +54,7 @@ def wait_for_curve(process: subprocess.Popen, cwd: Path, job: str) -> None:
 
 
 def statuses(cwd: Path) -> list[str]:
-    return [run.status for run in read_runs([cwd / "s"])[0]]
+    return [run.summary.status for run in read_runs([cwd / "s"])[0]]
 
 
 @pytest.mark.slow

@@ -130,7 +130,7 @@ def test_a_sweep_ends_the_same_under_every_launcher(tmp_path, alone, launcher):
     assert result.returncode == 1, result.stderr
     assert "Traceback" not in result.stderr
     runs, skipped = read_runs([tmp_path / "sweep"])
-    assert [run.status for run in runs] == ["diverged", "finished"]
+    assert [run.summary.status for run in runs] == ["diverged", "finished"]
     assert not skipped
     assert runs[1].losses.tolist() == alone
     for run in runs:
@@ -155,7 +155,7 @@ def contents(*folders):
 
 
 def statuses(sweep):
-    return {run.folder.name: run.status for run in read_runs([sweep])[0]}
+    return {run.folder.name: run.summary.status for run in read_runs([sweep])[0]}
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_what_a_job_without_checkpoint_or_with_an_error_left_is_trained_again(tm
         (folder / "checkpoint.pt").unlink()
         with typed(*words, cwd=tmp_path) as run:
             assert run.wait() == 0, run.err
-        assert read_run(folder).status == "finished"
+        assert read_run(folder).summary.status == "finished"
         assert read_run(folder).losses.tolist() == losses
 
 

@@ -15,6 +15,7 @@ from conftest import config_of
 import train
 from lab.errors import UserError
 from lab.recording.checkpoint import load_checkpoint, restore
+from lab.recording.summary import Damaged
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,7 @@ def test_200_damaged_checkpoints_are_refused_or_unharmed(tmp_path, whole, recwar
         message = None
         try:
             loaded = load(tmp_path, bytes(content))
-        except UserError as error:
+        except Damaged as error:
             message = str(error)
         if message is None:
             assert same(loaded, truth)
@@ -74,7 +75,7 @@ def test_a_changed_bit_in_the_weights_is_found(tmp_path, whole):
     for offset in range(0, len(weights), 11):
         content = bytearray(whole)
         content[at + offset] ^= 1
-        with pytest.raises(UserError, match=r"checkpoint.pt is damaged"):
+        with pytest.raises(Damaged, match=r"checkpoint.pt is damaged"):
             load(tmp_path, bytes(content))
 
 
@@ -106,14 +107,14 @@ def test_a_foreign_file_is_one_line_and_no_code_is_run(tmp_path, kind, recwarn):
         torch.save({"state_dict": {"w": torch.ones(2)}, "epoch": 3}, file)
     else:
         torch.save([1, 2], file)
-    with pytest.raises(UserError, match=r"^resume=\S+ .*: checkpoint.pt is damaged[^\n]*$"):
+    with pytest.raises(Damaged, match=r"^checkpoint.pt is damaged[^\n]*$"):
         load_checkpoint(tmp_path)
     assert not made.exists()
     assert len(recwarn) == 0
 
 
 def test_no_checkpoint_says_when_there_is_one(tmp_path):
-    with pytest.raises(UserError, match=r"holds no checkpoint.pt; a run writes one at its end"):
+    with pytest.raises(Damaged, match=r"holds no checkpoint.pt; a run writes one at its end"):
         load_checkpoint(tmp_path)
 
 

@@ -17,13 +17,13 @@ from tests.recorded import damaged
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A run folder with 50 losses, an accuracy at every tenth, and a row for the HParams tab."""
-    with EventFile(tmp_path) as events:
-        events.add_hparams({"function": "myrelu"}, metrics=["loss"])
-        for step in range(50):
-            events.add_scalar("loss", step / 4, step, wall_time=1e9 + step)
-            if step % 10 == 0:
-                events.add_scalar("test_accuracy", 0.5, step, wall_time=1e9 + step)
-        events.flush()
+    events = EventFile(tmp_path)
+    events.add_run({"function": "myrelu"}, metrics=["loss"], config="steps: 50")
+    for step in range(50):
+        events.add_scalar("loss", step / 4, step, wall_time=1e9 + step)
+        if step % 10 == 0:
+            events.add_scalar("test_accuracy", 0.5, step, wall_time=1e9 + step)
+    events.flush()
     return tmp_path
 
 

@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lab.recording.folder import record_failure
 from lab.recording.reading import (
     Damaged,
     find_runs,
     read_run,
     read_runs,
 )
+from lab.recording.summary import Summary
 from tests.recorded import write_run
 
 LOSSES = [29428666.0, 0.1 + 0.2, 5e-324, 1.7976931348623157e308]
@@ -30,7 +32,7 @@ def test_losses_come_back_bit_for_bit(tmp_path):
     run = read_run(write_run(tmp_path / "a", LOSSES))
     assert run.losses.tolist() == LOSSES
     assert run.steps.tolist() == [0, 1, 2, 3]
-    assert (run.first_loss, run.final_loss) == (LOSSES[0], LOSSES[-1])
+    assert (run.summary.first_loss, run.summary.final_loss) == (LOSSES[0], LOSSES[-1])
     assert run.config == {"seed": 0, "optimizer.lr": 1e-6, "data.samples": 64} | {
         "data": "random",
         "model": "two_layer_net",
@@ -41,22 +43,24 @@ def test_losses_come_back_bit_for_bit(tmp_path):
 def test_a_diverged_run_keeps_its_last_loss(tmp_path, last):
     run = read_run(write_run(tmp_path / "a", [2.0, last], status="diverged", error="a\n\x1bb"))
     assert np.array_equal(run.losses, [2.0, last], equal_nan=True)
-    assert run.error == "a  b"
+    assert run.summary.error == "a  b"
 
 
 def test_a_run_that_failed_before_its_first_step_is_a_run(tmp_path):
     run = read_run(write_run(tmp_path / "a", [], status="failed", error="no"))
-    assert run.first_loss is None
+    assert run.summary.first_loss is None
     assert len(run.steps) == 0
 
 
 @pytest.mark.parametrize("wrong", ["x", None, 1.5, [0], {"a": 1}, "a\nb"])
 def test_a_run_that_failed_for_a_value_of_a_wrong_type_is_a_run(tmp_path, wrong):
-    values = dict.fromkeys(("function", "optimizer", "device", "dtype", "seed"), wrong)
-    changes = {"status": "failed", "error": "no", "config": {"log_every": wrong}} | values
-    run = read_run(write_run(tmp_path / "a", [], **changes))
-    assert run.seed == wrong
-    assert run.device.isprintable()
+    choices = dict.fromkeys(("function", "model", "data", "optimizer"), "x")
+    keys = dict.fromkeys(("device", "dtype", "seed", "log_every", "optimizer"), wrong)
+    keys["optimizer"] = {"lr": wrong}
+    record_failure(tmp_path, Summary.of_keys(keys, choices, ()), ValueError("no"))
+    run = read_run(tmp_path)
+    assert (run.summary.status, run.summary.seed) == ("failed", wrong)
+    assert run.summary.device == str(wrong)
 
 
 @pytest.mark.parametrize(
@@ -81,15 +85,15 @@ def test_damage_is_named(tmp_path, name, content, reason):
         read_run(folder)
 
 
-def test_a_folder_or_a_pipe_under_the_name_of_a_file_is_named(tmp_path):
+def test_a_folder_or_a_pipe_under_the_name_of_a_file_is_no_file(tmp_path):
     folder = write_run(tmp_path / "a", [3.0])
     (folder / "curve.csv").unlink()
     os.mkfifo(folder / "curve.csv")
-    with pytest.raises(Damaged, match="is not a file"):
+    with pytest.raises(Damaged, match=r"curve.csv is missing"):
         read_run(folder)
     (folder / "curve.csv").unlink()
     (folder / "curve.csv").mkdir()
-    with pytest.raises(Damaged, match="is not a file"):
+    with pytest.raises(Damaged, match=r"curve.csv is missing"):
         read_run(folder)
 
 

@@ -23,6 +23,7 @@ from lab.recording.diagnosis import Diverged, NoGradient
 from lab.recording.folder import points_to_keep
 from lab.recording.reading import read_run
 from lab.recording.run import Run
+from lab.recording.summary import Damaged
 from optimizers import ManualSGD
 from tests.faulty import faulty
 
@@ -76,7 +77,7 @@ def test_a_power_cut_costs_flush_seconds_at_any_step(tmp_path, monkeypatch):
             lost.append((len(losses) - len(told.losses)) * 0.125)
     assert max(lost) <= 2
     told = read_run(disk.after_power_cut(tmp_path / "after"))
-    assert (told.status, told.losses.tolist()) == ("finished", losses)
+    assert (told.summary.status, told.losses.tolist()) == ("finished", losses)
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="can't tell which file is synced")
@@ -103,7 +104,7 @@ def test_what_could_not_be_written_once_is_written_later(tmp_path, monkeypatch, 
     with pytest.raises(UserError, match=rf"{fails_in}.*: No space left on device"):
         fill_the_disk_at_step_5()
     told = read_run(tmp_path / "run")
-    assert (told.status, told.steps.tolist()) == ("failed", list(range(6)))
+    assert (told.summary.status, told.steps.tolist()) == ("failed", list(range(6)))
     events = EventAccumulator(str(tmp_path / "run")).Reload()
     assert [point.step for point in events.Scalars("loss")] == list(range(6))
 
@@ -121,7 +122,7 @@ def test_a_parameter_that_does_not_learn_is_named_once(run_in, caplog, steps):
 def test_a_parameter_that_gets_no_gradient_stops_the_run(run_in, tmp_path):
     with pytest.raises(NoGradient, match=r"no gradient reached linear1.weight"):
         run_in(faulty("NoGradient"))
-    assert read_run(tmp_path / "run").status == "failed"
+    assert read_run(tmp_path / "run").summary.status == "failed"
     assert not (tmp_path / "run/weights.pt").exists()
 
 
@@ -133,14 +134,14 @@ def test_a_gradient_that_is_not_finite_is_named(run_in, tmp_path, device):
     assert "the gradient of linear1.weight is not finite" in message
     assert "check backward" in message
     assert "optimizer.lr" not in message
-    assert math.isnan(read_run(tmp_path / "run").final_loss)
+    assert math.isnan(read_run(tmp_path / "run").summary.final_loss)
 
 
 def test_a_gradient_of_the_last_step_is_looked_at_too(run_in, tmp_path):
     with pytest.raises(Diverged, match=r"linear1.weight is not finite after step 0"):
         run_in(faulty("NaNGradient"), "steps=1")
     told = read_run(tmp_path / "run")
-    assert (told.status, len(told.losses)) == ("diverged", 1)
+    assert (told.summary.status, len(told.losses)) == ("diverged", 1)
     assert not (tmp_path / "run/weights.pt").exists()
 
 
@@ -166,7 +167,7 @@ def test_a_curve_that_ends_before_the_checkpoint_is_refused(tmp_path):
             run.record(step, torch.tensor(1.0))
     assert points_to_keep(3, run.folder, 1) == [(0, 1.0), (1, 1.0), (2, 1.0)]
     assert points_to_keep(3, run.folder, 2) == [(0, 1.0), (2, 1.0)]
-    with pytest.raises(UserError, match="ends before that"):
+    with pytest.raises(Damaged, match="ends before that"):
         points_to_keep(4, run.folder, 1)
 
 
@@ -218,13 +219,13 @@ def test_a_loss_that_diverged_on_an_accelerator_ends_the_curve_where_it_did(tmp_
         diverge()
     told = read_run(run.folder)
     assert told.steps.tolist() == list(range(8))
-    assert (told.status, run.summary.steps) == ("diverged", 7)
+    assert (told.summary.status, run.summary.steps) == ("diverged", 7)
 
 
 def test_weights_that_are_not_finite_are_found_before_they_are_saved(run_in, tmp_path):
     with pytest.raises(Diverged, match=r"weight is not finite after step 0"):
         run_in("optimizer.lr=1e38", "steps=1")
-    assert read_run(tmp_path / "run").status == "diverged"
+    assert read_run(tmp_path / "run").summary.status == "diverged"
     assert not (tmp_path / "run/weights.pt").exists()
 
 

@@ -54,7 +54,7 @@ def test_what_is_no_summary_is_told(text):
 def test_a_run_of_the_first_edition_is_read(tmp_path):
     """The folder was written by the first edition; keys that it lacks are None."""
     run = read_run(OLD_RUN)
-    assert (run.status, run.function, len(run.losses)) == ("finished", "myrelu", 20)
+    assert (run.summary.status, run.summary.function, len(run.losses)) == ("finished", "myrelu", 20)
     assert (run.summary.threads, run.summary.overrides) == (None, None)
     assert run.config["optimizer.lr"] == 1e-6
 
