@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lab.comparing.numbers import compare
-from lab.comparing.picture import BAND_FROM, MOST_LABELS, draw, figure_of, percentiles
+from lab.comparing.picture import MOST_LABELS, draw, figure_of
 from lab.errors import UserError
 
 INF, NAN = math.inf, math.nan
@@ -54,7 +54,7 @@ def test_the_axes_reach_what_the_table_says(run):
     runs = [
         run(f"{function}{seed}", chance.lognormal(0, 3, 30).tolist(), function=function, seed=seed)
         for function in ("a", "b", "c")
-        for seed in range(BAND_FROM + 2)
+        for seed in range(10)
     ]
     runs += [run("d", chance.lognormal(0, 9, 30).tolist(), function="d")]
     for some in (runs, [one for one in runs if one.seed == 0], [o for o in runs if o.seed < 4]):
@@ -94,8 +94,8 @@ def test_a_difference_that_no_axis_can_show_is_marked(run):
     assert marks(figure_of(compare(runs)).axes[1], "x") == [1]
 
 
-@pytest.mark.parametrize("seeds", [1, 2, BAND_FROM - 1, BAND_FROM])
-def test_several_seeds_are_a_median_over_curves_or_a_band(run, seeds):
+@pytest.mark.parametrize("seeds", [1, 2, 8])
+def test_several_seeds_are_a_median_over_thin_curves(run, seeds):
     chance = np.random.default_rng(0)
     losses = {f: chance.random((seeds, 9)) for f in ("a", "b")}
     runs = [
@@ -104,9 +104,7 @@ def test_several_seeds_are_a_median_over_curves_or_a_band(run, seeds):
         for seed in range(seeds)
     ]
     above, below = figure_of(compare(runs)).axes
-    band, thin = seeds >= BAND_FROM, seeds if 1 < seeds < BAND_FROM else 0
-    assert len(above.collections) == 2 * band
-    assert len(below.collections) == band
+    thin = seeds if seeds > 1 else 0
     assert len(curves(above)) == 2 * (1 + thin)
     assert len(curves(below)) == 1 + thin
     thick = {line.get_color(): line for line in curves(above) if line.get_linewidth() > 1}
@@ -118,14 +116,12 @@ def test_several_seeds_are_a_median_over_curves_or_a_band(run, seeds):
     assert len({line.get_color() for line in curves(above)}) == 2
 
 
-def test_percentiles_of_curves_that_end_early():
-    whole, diverged = np.array([1.0, 2.0, 3.0]), np.array([2.0, INF])
-    steps = np.arange(3)
-    found, (_, median, _) = percentiles([(steps, whole), (steps, whole), (steps[:2], diverged)])
-    assert found.tolist() == [0, 1, 2]
-    assert median.tolist() == [1.0, 2.0, 3.0]
-    _, (_, median, _) = percentiles([(steps, whole), (steps[:2], whole[:2])])
-    assert np.array_equal(median, [1.0, 2.0, NAN], equal_nan=True)
+def test_the_median_ends_where_the_first_of_the_curves_ends(run):
+    short = run("b", [1.0, INF], seed=1, status="diverged")
+    above, _ = figure_of(compare([run("a"), short, run("c", [5.0, 4.0, 3.0], seed=2)])).axes
+    (median,) = [line for line in curves(above) if line.get_linewidth() > 1]
+    assert median.get_xdata().tolist() == [0, 1]
+    assert median.get_ydata().tolist() == [3.0, 4.0]
 
 
 @pytest.mark.parametrize(
