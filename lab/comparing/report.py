@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from lab.comparing.labels import printable
-from lab.comparing.numbers import Comparison, compare, difference
+from lab.comparing.numbers import Comparison, Difference
 from lab.comparing.selection import Selection, select
 from lab.comparing.table import table, terminal_width
 from lab.errors import UserError
@@ -35,9 +35,9 @@ def end_of_sweep(folder: Path) -> tuple[list[RecordedRun], list[Skipped]]:
         raise UserError(f"no run in {folder} can be read")
     selection = select(runs)
     if selection.runs:
-        comparison = compare(selection.runs)
+        comparison = Comparison(selection.runs)
         print_comparison(comparison, selection, ["python", "compare.py", os.path.relpath(folder)])
-        found = difference(runs[0], runs[1]) if len(runs) == 2 else None
+        found = Difference(runs[0], runs[1]) if len(runs) == 2 else None
         if found and found.first_step is not None:
             from lab.comparing.why import why
 
