@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lab.comparing.numbers import Comparison
-from lab.comparing.records import as_csv, as_json
-from lab.comparing.report import print_comparison, write_picture
+from lab.comparing.report import as_csv, as_json, print_comparison, write_picture
 from lab.comparing.selection import filtered, latest, select
 from lab.errors import UserError, errors_as_messages
 from lab.recording.reading import notes, read_runs

@@ -182,6 +182,4 @@ def relative_difference(losses: np.ndarray, reference: np.ndarray) -> np.ndarray
     same = (losses == reference) | (np.isnan(losses) & np.isnan(reference))
     with np.errstate(all="ignore"):
         relative = np.abs(losses - reference) / np.abs(reference)
-    relative[np.isnan(relative) | ~(np.isfinite(losses) & np.isfinite(reference))] = np.inf
-    relative[same] = 0.0
-    return relative
+    return np.where(same, 0.0, np.nan_to_num(relative, nan=np.inf, posinf=np.inf))

@@ -174,12 +174,13 @@ class Training:
             for one, after in reversed([*pairwise(operations)])
             if one.grad_output is not NOTHING
         ]
-        by_name = {operation.name: operation for operation in operations}
-        for name, weight in self.parameters.items():
-            layer, _, wrt = name.rpartition(".") if "model" not in by_name else ("model", "", name)
-            if weight.grad is not None:
-                title = f"the gradient of {name}"
-                found.append(self._in_out(title, weight.grad, by_name[layer], wrt))
+        for operation in operations:
+            if isinstance(operation.call, nn.Module):
+                for wrt, weight in operation.call.named_parameters():
+                    name = f"{operation.name}.{wrt}".removeprefix("model.")
+                    if weight.grad is not None:
+                        title = f"the gradient of {name}"
+                        found.append(self._in_out(title, weight.grad, operation, wrt))
         return found
 
     def _parameters(self, when: str, by: Operation) -> list[Result]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -158,8 +156,3 @@ def percent(relative: float) -> str:
     ('1.8 %', '3.2e-07', '1,200 %', 'inf')
     """
     return f"{float(f'{100 * relative:.2g}'):,g} %" if 1e-4 <= relative < 1e3 else f"{relative:.2g}"
-
-
-def terminal_width() -> int | None:
-    """Characters in a line of the terminal; None where standard output is not a terminal."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

@@ -9,7 +9,7 @@ import math
 import pytest
 
 from lab.comparing.numbers import Comparison
-from lab.comparing.records import as_csv, as_json
+from lab.comparing.report import as_csv, as_json
 from lab.comparing.selection import select
 from lab.comparing.table import table
 from lab.recording.curve import CurveFile
