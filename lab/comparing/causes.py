@@ -75,8 +75,10 @@ def went_in(found: Difference, at: tuple[int, ...]) -> str:
         assert grad is not None
         return f"weight {training.before[result.wrt][here]:.9g}, gradient {grad[here]:.9g}"
     if operation.name == "activation":
-        grad_output = f", grad_output {operation.grad_output[at]:.9g}"
-        return f"input {operation.input[at]:.9g}{grad_output if result.wrt == 'input' else ''}"
+        numbers = f"input {operation.input[at]:.9g}"
+        if result.wrt == "output":
+            return numbers
+        return f"{numbers}, grad_output {operation.grad_output[at]:.9g}"
     return ""
 
 

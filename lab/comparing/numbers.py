@@ -26,8 +26,8 @@ class Difference:
     Attributes:
         steps: (n,) these steps.
         relative: (n,) |loss - reference| / |reference| at each; inf where only one is finite.
-        first_step: the first step at which they differ by more than the tolerance, or None.
-        largest: the largest of `relative`.
+        first_difference: the first step at which they differ by more than the tolerance, or None.
+        largest_difference: the largest of `relative`.
         largest_at: the first step that has it.
         complete: whether neither curve goes on after the last of the steps.
         ratio: loss / reference at the last of the steps; a loss that is NaN counts as inf.
@@ -39,8 +39,8 @@ class Difference:
         losses, wanted = run.losses[here], reference.losses[there]
         self.relative = relative_difference(losses, wanted)
         unequal = self.steps[self.relative > tolerance]
-        self.first_step = int(unequal[0]) if len(unequal) else None
-        self.largest = float(self.relative.max())
+        self.first_difference = int(unequal[0]) if len(unequal) else None
+        self.largest_difference = float(self.relative.max())
         self.largest_at = int(self.steps[self.relative.argmax()])
         self.complete = bool(self.steps[-1] == max(run.steps[-1], reference.steps[-1]))
         last, last_wanted = np.nan_to_num([losses[-1], wanted[-1]], nan=np.inf, posinf=np.inf)
@@ -75,6 +75,12 @@ class Row:
     @property
     def differences(self) -> list[Difference]:
         return [entry.difference for entry in self.entries if entry.difference is not None]
+
+    @property
+    def first_differences(self) -> list[int]:
+        """The first step that differs, of each difference that has one."""
+        steps = (found.first_difference for found in self.differences)
+        return [step for step in steps if step is not None]
 
     @property
     def last_losses(self) -> np.ndarray:

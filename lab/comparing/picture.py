@@ -85,9 +85,8 @@ def figure_of(comparison: Comparison) -> Figure:
         pairs = [(entry.run, entry.difference) for entry in row.entries]
         _draw(above, [_shown(run, run.steps, run.losses, rise) for run, _ in pairs], style)
         _draw(below, [_shown(r, d.steps, d.relative, rise) for r, d in pairs if d], style)
-        for found in row.differences:
-            if found.first_step is not None:
-                _mark(below, "^", found.first_step, 0.0, colour)
+        for step in row.first_differences:
+            _mark(below, "^", step, 0.0, colour)
         label = [textwrap.fill(row.label, LABEL_CHARACTERS), *(_verdict(row) if few else [])]
         handles.append(Line2D([], [], label="\n  ".join(label), **style))
     for axes in (above, below):
@@ -114,13 +113,14 @@ def figure_of(comparison: Comparison) -> Figure:
 
 def _verdict(row: Row) -> list[str]:
     """How a row differs from the reference, for the lines below its label."""
-    if any(found.first_step is not None for found in row.differences):
-        return [
+    lines = [largest_difference(row)]
+    if row.first_differences:
+        lines = [
             f"first difference: {first_difference(row)}",
             "largest relative difference:",
-            largest_difference(row),
+            *lines,
         ]
-    return [largest_difference(row)]
+    return lines
 
 
 def _below(run: RecordedRun, rise: float) -> np.ndarray:

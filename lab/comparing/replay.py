@@ -19,6 +19,7 @@ from lab.parts import DTYPES, make_parts, threads_for
 from lab.recording.folder import recorded_config
 from lab.recording.reading import RecordedRun
 
+# A model that has layers of these names calls them in this order.
 LAYERS = ("linear1", "activation", "linear2")
 NOTHING = torch.empty(0)
 
@@ -111,9 +112,10 @@ class Training:
             "device": str(next(self.model.parameters()).device),
             "threads": run.summary.threads or threads_for(self.config, self.data, weights),
         }
-        by_layer = by_layer and all(hasattr(self.model, name) for name in LAYERS)
-        layers = {name: getattr(self.model, name) for name in LAYERS} if by_layer else {}
-        self.calls = {**(layers or {"model": self.model}), "loss": self._loss}
+        self.calls: dict[str, Any] = {"model": self.model}
+        if by_layer and all(hasattr(self.model, name) for name in LAYERS):
+            self.calls = {name: getattr(self.model, name) for name in LAYERS}
+        self.calls["loss"] = self._loss
         self.step, self.loss, self.mismatch = 0, math.nan, ""
         self.results: list[Result] = []
         self.before: dict[str, Tensor] = {}
@@ -134,8 +136,8 @@ class Training:
 
     def _train(self, steps: int) -> Iterator[str]:
         data, start = {"x": self.data.x, "y": self.data.y}, Operation("start")
-        given = [Result(name, tensor, start) for name, tensor in data.items() if tensor is not None]
-        self.results = given + self._parameters("", start)
+        self.results = [Result(name, x, start) for name, x in data.items() if x is not None]
+        self.results += self._parameters("", start)
         yield "start"
         for step in range(steps):
             self.step = step
@@ -174,13 +176,12 @@ class Training:
             for one, after in reversed([*pairwise(operations)])
             if one.grad_output is not NOTHING
         ]
-        for operation in operations:
-            if isinstance(operation.call, nn.Module):
-                for wrt, weight in operation.call.named_parameters():
-                    name = f"{operation.name}.{wrt}".removeprefix("model.")
-                    if weight.grad is not None:
-                        title = f"the gradient of {name}"
-                        found.append(self._in_out(title, weight.grad, operation, wrt))
+        by_name = {operation.name: operation for operation in operations}
+        for name, weight in self.parameters.items():
+            layer, _, wrt = name.rpartition(".") if "model" not in by_name else ("model", "", name)
+            if weight.grad is not None:
+                title = f"the gradient of {name}"
+                found.append(self._in_out(title, weight.grad, by_name[layer], wrt))
         return found
 
     def _parameters(self, when: str, by: Operation) -> list[Result]:

@@ -25,11 +25,7 @@ OF_A_RUN = (
     "function", "optimizer", "device", "dtype", "seed",
     "first_loss", "final_loss", "test_accuracy", "steps_per_second",
 )  # fmt: skip
-# Columns, and the attributes of a difference that they hold; empty for the reference.
-OF_A_DIFFERENCE = {
-    "first_difference": "first_step", "largest_difference": "largest",
-    "largest_at": "largest_at", "ratio": "ratio",
-}  # fmt: skip
+OF_A_DIFFERENCE = ("first_difference", "largest_difference", "largest_at", "ratio")
 
 
 def end_of_sweep(folder: Path) -> tuple[list[RecordedRun], list[Skipped]]:
@@ -51,7 +47,7 @@ def end_of_sweep(folder: Path) -> tuple[list[RecordedRun], list[Skipped]]:
         comparison = Comparison(selection.runs)
         print_comparison(comparison, selection, ["python", "compare.py", os.path.relpath(folder)])
         two = len(runs) == 2 and not selection.failed
-        if two and Difference(runs[0], runs[1]).first_step is not None:
+        if two and Difference(runs[0], runs[1]).first_difference is not None:
             from lab.comparing.why import why
 
             print(why(*runs), flush=True)
@@ -114,7 +110,7 @@ def as_records(comparison: Comparison) -> list[dict[str, Any]]:
             | {"steps": steps_done(entry.run), "points": len(entry.run.steps)}
             | {"status": status(entry.run), "not_comparable": entry.not_comparable}
             | {key: getattr(entry.run, key) for key in OF_A_RUN}
-            | {key: getattr(entry.difference, name, None) for key, name in OF_A_DIFFERENCE.items()}
+            | {key: getattr(entry.difference, key, None) for key in OF_A_DIFFERENCE}
             for row in comparison.rows
             for entry in row.entries
         ]

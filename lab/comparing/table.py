@@ -107,7 +107,7 @@ def _speed(row: Row) -> str:
 
 def first_difference(row: Row) -> str:
     """The step, of several seeds the range of steps, at which a row differs from the reference."""
-    steps = [found.first_step for found in row.differences if found.first_step is not None]
+    steps = row.first_differences
     never = len(row.differences) - len(steps)
     if not steps:
         return "never" if never else "-"
@@ -120,11 +120,11 @@ def largest_difference(row: Row) -> str:
     if not row.differences:
         reason = row.entries[0].not_comparable
         return f"not comparable: {reason}" if reason else "the reference"
-    found = max(row.differences, key=lambda found: found.largest)
+    found = max(row.differences, key=lambda found: found.largest_difference)
     over = "" if found.complete else f" (up to step {found.steps[-1]})"
-    if found.largest == 0.0:
+    if found.largest_difference == 0.0:
         return f"equal bit for bit{over}"
-    return f"{percent(found.largest)} at step {found.largest_at}{over}"
+    return f"{percent(found.largest_difference)} at step {found.largest_at}{over}"
 
 
 def ends_lower(row: Row) -> str:

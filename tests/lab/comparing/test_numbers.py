@@ -17,19 +17,19 @@ INF, NAN = math.inf, math.nan
 
 def test_the_same_numbers_never_differ(run):
     found = Difference(run("a"), run("b"))
-    assert (found.first_step, found.largest, found.largest_at) == (None, 0.0, 0)
+    assert (found.first_difference, found.largest_difference, found.largest_at) == (None, 0.0, 0)
     assert (found.ratio, found.lower, found.complete) == (1.0, False, True)
 
 
 def test_one_last_bit_is_a_difference(run):
     found = Difference(run("a", [3.0, np.nextafter(2.0, 3.0).item(), 1.5]), run("b", [3.0, 2.0, 1]))
-    assert found.first_step == 1
-    assert (found.largest, found.largest_at, found.ratio) == (0.5, 2, 1.5)
+    assert found.first_difference == 1
+    assert (found.largest_difference, found.largest_at, found.ratio) == (0.5, 2, 1.5)
 
 
 def test_a_tolerance_moves_the_first_difference(run):
     a, b = run("a", [1.0, 1.01, 1.5]), run("b", [1.0, 1.0, 1.0])
-    assert [Difference(a, b, t).first_step for t in (0.0, 0.1, 0.5)] == [1, 2, None]
+    assert [Difference(a, b, t).first_difference for t in (0.0, 0.1, 0.5)] == [1, 2, None]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,11 @@ def test_losses_that_are_not_finite_or_not_positive(
 ):
     a, b = run("a", losses, status="diverged"), run("b", reference, status="diverged")
     found = Difference(a, b)
-    assert (found.first_step, found.largest, found.lower) == (first_step, largest, lower)
+    assert (found.first_difference, found.largest_difference, found.lower) == (
+        first_step,
+        largest,
+        lower,
+    )
 
 
 def test_curves_of_different_lengths_are_compared_over_the_steps_that_both_have(run):
@@ -72,7 +76,7 @@ def test_runs_that_differ_by_nothing_but_the_seed_are_one_row(run):
     assert (relu.label, myrelu.label) == ("relu", "myrelu")
     assert comparison.reference is relu
     assert [entry.run.seed for entry in myrelu.entries] == [0, 1, 2]
-    assert [found.first_step for found in myrelu.differences] == [1, None, 1]
+    assert [found.first_difference for found in myrelu.differences] == [1, None, 1]
     assert [found.ratio for found in myrelu.differences] == [1.1, 1.0, 0.75]
     assert [found.lower for found in myrelu.differences] == [False, False, True]
     assert relu.differences == []
@@ -159,7 +163,7 @@ def test_three_functions_and_five_seeds_against_the_csv_files(run, tmp_path):
         assert len(row.differences) == 5
         for seed, found in enumerate(row.differences):
             pairs = list(zip(curves[seed], curve("relu", seed), strict=True))
-            assert found.first_step == next(i for i, (a, b) in enumerate(pairs) if a != b)
-            assert found.largest == max(abs(a - b) / b for a, b in pairs)
+            assert found.first_difference == next(i for i, (a, b) in enumerate(pairs) if a != b)
+            assert found.largest_difference == max(abs(a - b) / b for a, b in pairs)
             assert found.ratio == pairs[-1][0] / pairs[-1][1]
             assert found.lower == (pairs[-1][0] < pairs[-1][1])

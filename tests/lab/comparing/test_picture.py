@@ -67,7 +67,7 @@ def test_the_axes_reach_what_the_table_says(run):
                 assert above.get_xlim()[0] < 0 < 29 < above.get_xlim()[1]
             for found in row.differences:
                 if row.label != "d":
-                    assert below.get_ylim()[0] < found.largest < below.get_ylim()[1]
+                    assert below.get_ylim()[0] < found.largest_difference < below.get_ylim()[1]
 
 
 def test_a_diverged_run_stretches_no_axis_and_is_marked(run):
