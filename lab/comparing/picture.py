@@ -18,7 +18,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from lab.comparing.numbers import Comparison, Row
@@ -77,18 +76,16 @@ def figure_of(comparison: Comparison) -> Figure:
     figure = Figure(figsize=(11, 6.5), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
     few = len(rows) <= MOST_VERDICTS
-    handles: list[Line2D] = []
     dashes = itertools.chain("-", itertools.cycle(DASHES))
     for row, colour, dash in zip(rows, itertools.cycle(COLOURS), dashes, strict=False):
-        width = (1.7 if handles else 3.2) if few else 1.2
-        style: dict[str, Any] = {"color": colour, "ls": dash, "lw": width}
+        label = [textwrap.fill(row.label, LABEL_CHARACTERS), *(_verdict(row) if few else [])]
+        width = (3.2 if row is comparison.reference else 1.7) if few else 1.2
+        style = {"color": colour, "ls": dash, "lw": width, "label": "\n  ".join(label)}
         pairs = [(entry.run, entry.difference) for entry in row.entries]
         _draw(above, [_shown(run, run.steps, run.losses, rise) for run, _ in pairs], style)
         _draw(below, [_shown(r, d.steps, d.relative, rise) for r, d in pairs if d], style)
         for step in row.first_differences:
             _mark(below, "^", step, 0.0, colour)
-        label = [textwrap.fill(row.label, LABEL_CHARACTERS), *(_verdict(row) if few else [])]
-        handles.append(Line2D([], [], label="\n  ".join(label), **style))
     for axes in (above, below):
         if axes.dataLim.ymin >= 0 < axes.dataLim.ymax:
             axes.set_yscale("log", nonpositive="mask")
@@ -101,10 +98,11 @@ def figure_of(comparison: Comparison) -> Figure:
     notes = ["step", *(words for marker, words in MARKS.items() if marker in drawn)]
     below.set(ylabel="relative difference\nto the reference", xlabel=",   ".join(notes))
     above.set_title(textwrap.fill(title(comparison), 90), fontsize=10, parse_math=False)
+    handles, _ = above.get_legend_handles_labels()
     legend = figure.legend(
-        handles=handles[:MOST_LABELS], loc="outside right upper", frameon=False,
-        fontsize=9 if few else 7,
+        handles=handles[:MOST_LABELS], fontsize=9 if few else 7, frameon=False,
         title=f"{MOST_LABELS} of {len(rows)} rows" if len(rows) > MOST_LABELS else None,
+        loc="outside right upper",
     )  # fmt: skip
     for text in legend.get_texts():
         text.set_parse_math(False)
@@ -113,14 +111,8 @@ def figure_of(comparison: Comparison) -> Figure:
 
 def _verdict(row: Row) -> list[str]:
     """How a row differs from the reference, for the lines below its label."""
-    lines = [largest_difference(row)]
-    if row.first_differences:
-        lines = [
-            f"first difference: {first_difference(row)}",
-            "largest relative difference:",
-            *lines,
-        ]
-    return lines
+    differs = [f"first difference: {first_difference(row)}", "largest relative difference:"]
+    return [*(differs if row.first_differences else []), largest_difference(row)]
 
 
 def _below(run: RecordedRun, rise: float) -> np.ndarray:
@@ -136,7 +128,7 @@ def _shown(run: RecordedRun, steps: np.ndarray, values: np.ndarray, rise: float)
 
 def _draw(axes: Axes, curves: Sequence[Curve], style: dict[str, Any]) -> None:
     """Draw the curve of a row; of several seeds thin curves, and their median where all are."""
-    thin = {"lw": 0.7, "ls": "-", "alpha": 0.6} if len(curves) > 1 else {}
+    thin = {"lw": 0.7, "ls": "-", "alpha": 0.6, "label": ""} if len(curves) > 1 else {}
     for steps, values in curves:
         axes.plot(steps, values, **style | thin)
         if not np.isfinite(values).all():

@@ -47,6 +47,7 @@ def why(run: RecordedRun, reference: RecordedRun) -> str:
 def _lines(runs: tuple[RecordedRun, RecordedRun]) -> Iterator[str]:
     configs = [settings(run) for run in runs]
     keys = differing_keys(configs)
+    differ = {key: (configs[0].get(key), configs[1].get(key)) for key in keys}
     long_names = labels(configs, keys, {}, PLAIN_NAMES)
     names = long_names if max(map(len, long_names)) <= LONGEST_NAME else PLAIN_NAMES
     steps = min(run.summary.steps for run in runs)
@@ -58,14 +59,9 @@ def _lines(runs: tuple[RecordedRun, RecordedRun]) -> Iterator[str]:
             yield f"{name} can't be trained again: {error}"
             return
     a, b = trainings
-    found = _first_difference(
-        a, b, {key: (configs[0].get(key), configs[1].get(key)) for key in keys}
-    )
-    what = (
-        "outputs, gradients and weights"
-        if a.parameters.keys() == b.parameters.keys()
-        else "outputs and losses"
-    )
+    found = _first_difference(a, b, differ)
+    same_names = a.parameters.keys() == b.parameters.keys()
+    what = "outputs, gradients and weights" if same_names else "outputs and losses"
     text = [f"Never: all {what} are equal, bit for bit, in all {steps:,} steps."]
     if found is not None:
         headline = HEADLINES[found.kind].format(a.step)
