@@ -15,9 +15,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.comparing.numbers import compare
-from lab.comparing.records import as_csv, as_json
-from lab.comparing.report import print_comparison, write_picture
+from lab.comparing.numbers import Comparison
+from lab.comparing.report import as_csv, as_json, print_comparison, write_picture
 from lab.comparing.selection import filtered, latest, select
 from lab.errors import UserError, errors_as_messages
 from lab.recording.reading import notes, read_runs
@@ -134,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not selection.runs:
         error = selection.failed[0].summary.error
         raise UserError(f"no run in {', '.join(map(str, paths))} made a step: {error}")
-    comparison = compare(selection.runs, options.reference, options.tolerance)
+    comparison = Comparison(selection.runs, options.reference, options.tolerance)
     if options.json:
         print(as_json(comparison, selection, skipped), flush=True)
     elif options.csv:

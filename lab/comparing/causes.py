@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from lab.comparing.replay import Operation, Result, Training, equal, pairs, unequal
 from lab.graph import called, function_of, users_line
 
-MACHINE = ("dtype", "device", "threads")
 MOST_EPS = 1000  # of the largest element: more is no rounding error of a sum at these sizes
 # In float64 a rounding error is 2^29 times as small as in float32; a real difference is as large.
 ROUNDING = 2.0**20
@@ -30,7 +30,6 @@ class Difference:
     """
 
     kind: str
-    step: int
     a: Result
     b: Result
     trainings: tuple[Training, Training]
@@ -39,14 +38,14 @@ class Difference:
 
 def cause(found: Difference) -> str:
     """The cause of a difference in a few sentences."""
-    sections: tuple[str, ...] = ("function", "model")
+    sections: Sequence[str] = ("function", "model")
     if found.kind == "start":
         sections = ("seed", *sections) if found.a.wrt else ("seed", "data")
         text = f"other numbers at the start: {_said(found, sections)}."
     elif found.kind == "update":
         text, sections = _update(found), ("optimizer",)
     elif text := _machine(found):
-        sections = MACHINE
+        sections = tuple(found.trainings[0].machine)
     else:
         text = _activation(found) or _rounding(found) or _operation(found)
     rest = [key for key in found.settings if key.partition(".")[0] not in sections]
@@ -64,7 +63,11 @@ def maker(result: Result, training: Training) -> str:
 
 
 def went_in(found: Difference, at: tuple[int, ...]) -> str:
-    """From which numbers one element was computed, the same in both runs; "" if unknown."""
+    """From which numbers an activation or an optimizer computed one element, the same in both runs.
+
+    Returns:
+        "" for any other operation: it computes an element from a whole row or column.
+    """
     result, operation, training = found.a, found.a.operation, found.trainings[0]
     if operation.name == "optimizer":
         here = at[::-1] if result.transposed else at
@@ -72,16 +75,11 @@ def went_in(found: Difference, at: tuple[int, ...]) -> str:
         assert grad is not None
         return f"weight {training.before[result.wrt][here]:.9g}, gradient {grad[here]:.9g}"
     if operation.name == "activation":
-        grad_output = f", grad_output {operation.grad_output[at]:.9g}"
-        return f"input {operation.input[at]:.9g}{grad_output if result.wrt == 'input' else ''}"
-    if not operation.name.startswith("linear"):
-        return ""
-    return {
-        "output": f"row {at[0]} of the input, column {at[-1]} of the weight",
-        "input": f"row {at[0]} of grad_output, row {at[-1]} of the weight",
-        "weight": f"column {at[0]} of the input, column {at[-1]} of grad_output",
-        "bias": f"column {at[-1]} of grad_output",
-    }[result.wrt]
+        numbers = f"input {operation.input[at]:.9g}"
+        if result.wrt == "output":
+            return numbers
+        return f"{numbers}, grad_output {operation.grad_output[at]:.9g}"
+    return ""
 
 
 def _said(found: Difference, keys: Sequence[str]) -> str:
@@ -101,11 +99,11 @@ def _call(optimizer: Mapping[str, Any]) -> str:
 
 def _machine(found: Difference) -> str:
     """Do the same numbers come out where the second run uses the first run's settings?"""
-    first, second = found.trainings
-    names = [name for name in MACHINE if getattr(first, name) != getattr(second, name)]
-    if not names or not equal(found.b.again(*first.machine), found.a.tensor):
+    first, second = (training.machine for training in found.trainings)
+    names = [name for name in first if first[name] != second[name]]
+    if not names or not equal(found.b.again(**first), found.a.tensor):
         return ""
-    said = [f"{name}={getattr(t, name)}" for name in names for t in found.trainings]
+    said = [f"{name}={machine[name]}" for name in names for machine in (first, second)]
     return f"{' and '.join(said)}. With the same {' and '.join(names)} the results are equal."
 
 
@@ -114,7 +112,7 @@ def _activation(found: Difference) -> str:
 
     At a kink, each number from the slope on the left to the slope on the right is valid.
     """
-    operation, sides, kink = found.a.operation, (found.a, found.b), ""
+    operation, kink = found.a.operation, ""
     if (operation.name, found.a.wrt) != ("activation", "input"):
         return ""
     for at in unequal(found.a.tensor, found.b.tensor).nonzero()[:MOST_SLOPES].tolist():
@@ -122,7 +120,7 @@ def _activation(found: Difference) -> str:
         if not grad_output or (slopes := _slopes(operation, at)) is None:
             return ""
         does = []
-        for side in sides:
+        for side in (found.a, found.b):
             factor = side.tensor[*at].item() / grad_output + 0.0
             words = {0.0: "stops grad_output", 1.0: "passes grad_output on"}
             what = words.get(factor, f"multiplies grad_output by {factor:.3g}")
@@ -160,39 +158,36 @@ def _slopes(operation: Operation, at: list[int]) -> tuple[float, float] | None:
 
 def _rounding(found: Difference) -> str:
     """Do the two operations compute the same in float64, from the same numbers?"""
-    exact, trainings = _in_float64(found), found.trainings
+    a, b, exact = found.a.tensor, found.b.tensor, _in_float64(found)
     here, in_float64 = _largest_difference(found), _largest_difference(exact)
-    is_float64 = "float64" in [training.dtype for training in trainings]
+    is_float64 = "float64" in [training.config.dtype for training in found.trainings]
     if not _agree(exact) or (not is_float64 and in_float64 > here / ROUNDING):
         return ""
     # At a kink inside the operation the two also agree in float64, where no input is exactly 0.
-    size = found.a.tensor.abs().max().item()
-    if here > MOST_EPS * torch.finfo(found.a.tensor.dtype).eps * size:
+    if here > MOST_EPS * torch.finfo(a.dtype).eps * a.abs().max().item():
         return ""
     linear = found.a.operation.name.startswith("linear")
     what = "the same products and add them up in another order" if linear else "the same function"
-    at = unequal(found.a.tensor, found.b.tensor).nonzero()[0].tolist()
-    x, y = found.a.tensor[*at], found.b.tensor[*at]
-    units = round(((x - y).abs() / unit_in_the_last_place(torch.maximum(x.abs(), y.abs()))).item())
+    at = unequal(a, b).nonzero()[0].tolist()
+    units = round(((a[*at] - b[*at]).abs() / _unit(a[*at], b[*at])).item())
     apart = f"{units} unit{'' if units == 1 else 's'} in the last place apart"
     text = f"rounding. Both compute {what}. The two values are {apart}"
     text += "." if is_float64 else f"; in float64 the largest difference is {in_float64:.2g}."
-    for a, b in pairs(trainings[0].results, trainings[1].results):
+    for one, other in pairs(*found.trainings):
         # A forward that rounds differently must not hide a wrong backward.
-        later = _in_float64(replace(found, kind="backward", a=a, b=b))
+        later = _in_float64(replace(found, kind="backward", a=one, b=other))
         if not _agree(later):
             why = _activation(later) or _operation(later)
-            return f"{text} That is not all: {a.name} differs by more than rounding, due to {why}"
+            return f"{text} That is not all: {one.name} differs by more than rounding, due to {why}"
     return text
 
 
 def _in_float64(found: Difference) -> Difference:
     """The two results as both operations compute them in float64 from the first run's numbers."""
-    given = {name: getattr(found.a.operation, name) for name in ("input", "grad_output")}
-    sides = [
-        replace(side, operation=replace(side.operation, **given)) for side in (found.a, found.b)
-    ]
-    a, b = (replace(side, tensor=side.again("float64", "cpu", 1)) for side in sides)
+    given = found.a.operation
+    a, b = (
+        replace(side, tensor=side.again("float64", "cpu", 1, given)) for side in (found.a, found.b)
+    )
     return replace(found, a=a, b=b)
 
 
@@ -215,7 +210,7 @@ def _operation(found: Difference) -> str:
             f"different numbers.{_check(a, b)}"
         )
     machine = found.trainings[0].machine
-    if not equal(a.again(*machine), a.again(*machine)):
+    if not equal(a.again(**machine), a.again(**machine)):
         return f"chance: {names[0][0]} gives other numbers when it is repeated."
     return f"the settings {_said(found, ('function', 'model'))}."
 
@@ -228,40 +223,31 @@ def _check(*sides: Result) -> str:
 
 
 def _update(found: Difference) -> str:
-    optimizers = [training.config.optimizer for training in found.trainings]
-    differ = [
-        f"{key}={optimizers[0].get(key, 'none')} and {key}={optimizers[1].get(key, 'none')}"
-        for key in {**optimizers[0], **optimizers[1]}
-        if key != "_target_" and (optimizers[0].get(key) or 0) != (optimizers[1].get(key) or 0)
-    ]
-    if _is_rounding(found):
+    first, second = (training.config.optimizer for training in found.trainings)
+    differ = ", ".join(
+        f"{key}={first.get(key, 'none')} and {key}={second.get(key, 'none')}"
+        for key in first | second
+        if key != "_target_" and (first.get(key) or 0) != (second.get(key) or 0)
+    )
+    if all(_is_plain(found.a.wrt, training, first.get("lr", 0)) for training in found.trainings):
         text = "to 2 units in the last place, both compute weight - lr * gradient"
         if differ:
-            return f"the update. In this step, {text}, but the optimizers have {', '.join(differ)}."
+            return f"the update. In this step, {text}, but the optimizers have {differ}."
         return f"rounding. {text.capitalize()}."
-    same = optimizers[0]["_target_"] == optimizers[1]["_target_"]
-    what = ", ".join(differ) if same else " and ".join(map(_call, optimizers))
-    return f"the update. The weights and gradients are equal, but not the optimizers: {what}."
+    if first["_target_"] != second["_target_"]:
+        differ = f"{_call(first)} and {_call(second)}"
+    return f"the update. The weights and gradients are equal, but not the optimizers: {differ}."
 
 
-def _is_rounding(found: Difference) -> bool:
-    """Whether two updates are `weight - lr * gradient` with the same lr, but for rounding."""
-    lr, name = found.trainings[0].config.optimizer.get("lr", 0), found.a.wrt
-    for training in found.trainings:
-        before, weight = training.before[name].cpu(), training.parameters[name]
-        assert weight.grad is not None
-        updated, grad = weight.detach().cpu(), weight.grad.cpu()
-        plain = before.double() - lr * grad.double()
-        unit = unit_in_the_last_place(torch.maximum(updated.abs(), before.abs()))
-        if ((updated - plain).abs() > 2 * unit).any():
-            return False
-    return True
+def _is_plain(name: str, training: Training, lr: float) -> bool:
+    """Whether the update of a parameter was `weight - lr * gradient`, but for rounding."""
+    before, weight = training.before[name].cpu(), training.parameters[name]
+    assert weight.grad is not None
+    updated, grad = weight.detach().cpu(), weight.grad.cpu()
+    difference = updated - (before.double() - lr * grad.double())
+    return bool((difference.abs() <= 2 * _unit(updated, before)).all())
 
 
-def unit_in_the_last_place(x: Tensor) -> Tensor:
-    """The distance from |x| to the next larger number of its dtype.
-
-    >>> unit_in_the_last_place(torch.tensor([1.0, -1000.0])).tolist()
-    [1.1920928955078125e-07, 6.103515625e-05]
-    """
-    return torch.nextafter(x.abs(), torch.full_like(x, torch.inf)) - x.abs()
+def _unit(x: Tensor, y: Tensor) -> Tensor:
+    """The distance from the larger of |x| and |y| to the next number of its dtype."""
+    return torch.as_tensor(np.spacing(torch.maximum(x.abs(), y.abs()).cpu().numpy()))

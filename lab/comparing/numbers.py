@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,29 +16,37 @@ from lab.errors import UserError
 from lab.recording.reading import RecordedRun
 
 
-@dataclass(frozen=True)
 class Difference:
-    """How one curve differs from another, over the n >= 1 steps that both recorded.
+    """How one curve differs from another, over the steps that both recorded: step 0 at least.
+
+    Args:
+        run, reference: the two curves.
+        tolerance: the largest relative difference that still counts as equal; 0 is bit for bit.
 
     Attributes:
         steps: (n,) these steps.
         relative: (n,) |loss - reference| / |reference| at each; inf where only one is finite.
-        first_step: the first step at which they differ by more than the tolerance, or None.
-        largest: the largest of `relative`.
+        first_difference: the first step at which they differ by more than the tolerance, or None.
+        largest_difference: the largest of `relative`.
         largest_at: the first step that has it.
         complete: whether neither curve goes on after the last of the steps.
         ratio: loss / reference at the last of the steps; a loss that is NaN counts as inf.
         lower: whether the loss at the last of the steps is below that of the reference.
     """
 
-    steps: np.ndarray
-    relative: np.ndarray
-    first_step: int | None
-    largest: float
-    largest_at: int
-    complete: bool
-    ratio: float
-    lower: bool
+    def __init__(self, run: RecordedRun, reference: RecordedRun, tolerance: float = 0.0) -> None:
+        self.steps, here, there = np.intersect1d(run.steps, reference.steps, return_indices=True)
+        losses, wanted = run.losses[here], reference.losses[there]
+        self.relative = relative_difference(losses, wanted)
+        unequal = self.steps[self.relative > tolerance]
+        self.first_difference = int(unequal[0]) if len(unequal) else None
+        self.largest_difference = float(self.relative.max())
+        self.largest_at = int(self.steps[self.relative.argmax()])
+        self.complete = bool(self.steps[-1] == max(run.steps[-1], reference.steps[-1]))
+        last, last_wanted = np.nan_to_num([losses[-1], wanted[-1]], nan=np.inf, posinf=np.inf)
+        with np.errstate(all="ignore"):
+            self.ratio = 1.0 if self.relative[-1] == 0 else float(last / last_wanted)
+        self.lower = bool(last < last_wanted)
 
 
 @dataclass(frozen=True)
@@ -71,28 +77,20 @@ class Row:
         return [entry.difference for entry in self.entries if entry.difference is not None]
 
     @property
+    def first_differences(self) -> list[int]:
+        """The first step that differs, of each difference that has one."""
+        steps = (found.first_difference for found in self.differences)
+        return [step for step in steps if step is not None]
+
+    @property
     def last_losses(self) -> np.ndarray:
         """(runs,) float64; a loss that is not finite counts as inf."""
         losses = np.array([entry.run.losses[-1] for entry in self.entries])
         return np.where(np.isfinite(losses), losses, np.inf)
 
 
-@dataclass(frozen=True)
 class Comparison:
-    """Rows, the keys of the settings in which they differ, and the settings of most of them."""
-
-    rows: list[Row]
-    reference: Row
-    tolerance: float
-    folder: Path
-    keys: list[str]
-    usual: dict[str, Any]
-
-
-def compare(
-    runs: Sequence[RecordedRun], reference: str | None = None, tolerance: float = 0.0
-) -> Comparison:
-    """Compare runs, row by row, with one of the rows: each run with the one of the same seed.
+    """Runs, row by row, compared with one of the rows: each run with the one of the same seed.
 
     Args:
         runs: at least one, of one problem, each with at least one step; see `selection`.
@@ -101,35 +99,58 @@ def compare(
             the first of function `builtin`, else the first.
         tolerance: the largest relative difference that still counts as equal; 0 is bit for bit.
 
+    Attributes:
+        folder: the deepest one that holds all runs.
+        rows: of runs that differ by nothing but the seed.
+        reference: one of the rows.
+        keys: of the settings in which the rows differ.
+        usual: the settings that most of the rows have.
+
     Raises:
         UserError: `reference` names no row, or several.
     """
-    folder = Path(os.path.commonpath([run.folder.absolute().parent for run in runs]))
-    groups = _rows(runs)
-    configs = [settings(group[0]) for group in groups]
-    if len(groups) < len(runs):  # several seeds are no name for a row
-        for config in configs:
-            del config["seed"]
-    keys, usual = differing_keys(configs), usual_settings(configs)
-    names = [_name(g[0], folder) if len(g) == 1 else g[0].summary.function for g in groups]
-    called = labels(configs, keys, usual, names)
-    chosen = _most_comparable(groups) if reference is None else _named(groups, called, reference)
-    of_seed = {run.summary.seed: run for run in groups[chosen]}
-    rows = [
-        Row(label, [_entry(run, folder, of_seed.get(run.summary.seed), tolerance) for run in group])
-        for label, group in zip(called, groups, strict=True)
-    ]
-    return Comparison(rows, rows[chosen], tolerance, folder, keys, usual)
+
+    def __init__(
+        self, runs: Sequence[RecordedRun], reference: str | None = None, tolerance: float = 0.0
+    ) -> None:
+        self.tolerance = tolerance
+        self.folder = Path(os.path.commonpath([run.folder.absolute().parent for run in runs]))
+        groups = _rows(runs)
+        configs = [settings(group[0]) for group in groups]
+        if len(groups) < len(runs):  # several seeds are no name for a row
+            for config in configs:
+                del config["seed"]
+        self.keys, self.usual = differing_keys(configs), usual_settings(configs)
+        names = [self._name(g[0]) if len(g) == 1 else g[0].summary.function for g in groups]
+        called = labels(configs, self.keys, self.usual, names)
+        chosen = (
+            _most_comparable(groups) if reference is None else _named(groups, called, reference)
+        )
+        of_seed = {run.summary.seed: run for run in groups[chosen]}
+        self.rows = [
+            Row(label, [self._entry(run, of_seed.get(run.summary.seed)) for run in group])
+            for label, group in zip(called, groups, strict=True)
+        ]
+        self.reference = self.rows[chosen]
+
+    def _name(self, run: RecordedRun) -> str:
+        return printable(os.path.relpath(run.folder.absolute(), self.folder))
+
+    def _entry(self, run: RecordedRun, reference: RecordedRun | None) -> Entry:
+        if reference is None or reference is run:
+            return Entry(run, self._name(run), None, None if reference else "other seed")
+        return Entry(run, self._name(run), Difference(run, reference, self.tolerance), None)
 
 
 def _rows(runs: Sequence[RecordedRun]) -> list[list[RecordedRun]]:
     """Runs that differ by nothing but the seed together; one that repeats a seed starts anew."""
-    rows: dict[tuple[str, int], dict[int, RecordedRun]] = defaultdict(dict)
+    rows: dict[tuple[str, int], list[RecordedRun]] = defaultdict(list)
+    repetitions = Counter[tuple[str, int]]()
     for run in runs:
         what = repr(sorted((settings(run) | {"seed": None}).items()))
-        repetition = next(i for i in itertools.count() if run.summary.seed not in rows[what, i])
-        rows[what, repetition][run.summary.seed] = run
-    return [[of_seed[seed] for seed in sorted(of_seed)] for of_seed in rows.values()]
+        repetitions[what, run.summary.seed] += 1
+        rows[what, repetitions[what, run.summary.seed]].append(run)
+    return [sorted(group, key=lambda run: run.summary.seed) for group in rows.values()]
 
 
 def _named(groups: list[list[RecordedRun]], called: Sequence[str], wanted: str) -> int:
@@ -156,48 +177,6 @@ def _most_comparable(groups: list[list[RecordedRun]]) -> int:
     return max(range(len(groups)), key=rank)
 
 
-def _name(run: RecordedRun, folder: Path) -> str:
-    return printable(os.path.relpath(run.folder.absolute(), folder))
-
-
-def _entry(
-    run: RecordedRun, folder: Path, reference: RecordedRun | None, tolerance: float
-) -> Entry:
-    if reference is run:
-        return Entry(run, _name(run, folder), None, None)
-    found = difference(run, reference, tolerance) if reference else None
-    reason = None if found else "no step in common" if reference else "other seed"
-    return Entry(run, _name(run, folder), found, reason)
-
-
-def difference(
-    run: RecordedRun, reference: RecordedRun, tolerance: float = 0.0
-) -> Difference | None:
-    """Compare two curves at the steps that both recorded; None where there is no such step."""
-    steps, here, there = np.intersect1d(
-        run.steps, reference.steps, assume_unique=True, return_indices=True
-    )
-    if not len(steps):
-        return None
-    losses, wanted = run.losses[here], reference.losses[there]
-    relative = relative_difference(losses, wanted)
-    unequal = relative > tolerance
-    largest = int(relative.argmax())
-    last, last_wanted = np.nan_to_num([losses[-1], wanted[-1]], nan=np.inf, posinf=np.inf)
-    with np.errstate(all="ignore"):
-        ratio = 1.0 if relative[-1] == 0 else float(last / last_wanted)
-    return Difference(
-        steps=steps,
-        relative=relative,
-        first_step=int(steps[unequal.argmax()]) if unequal.any() else None,
-        largest=float(relative[largest]),
-        largest_at=int(steps[largest]),
-        complete=bool(steps[-1] == max(run.steps[-1], reference.steps[-1])),
-        ratio=ratio,
-        lower=bool(last < last_wanted),
-    )
-
-
 def relative_difference(losses: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """|losses - reference| / |reference|, elementwise, float64.
 
@@ -209,6 +188,4 @@ def relative_difference(losses: np.ndarray, reference: np.ndarray) -> np.ndarray
     same = (losses == reference) | (np.isnan(losses) & np.isnan(reference))
     with np.errstate(all="ignore"):
         relative = np.abs(losses - reference) / np.abs(reference)
-    relative[np.isnan(relative) | ~(np.isfinite(losses) & np.isfinite(reference))] = np.inf
-    relative[same] = 0.0
-    return relative
+    return np.where(same, 0.0, np.nan_to_num(relative, nan=np.inf, posinf=np.inf))

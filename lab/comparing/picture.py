@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import math
@@ -17,11 +18,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from lab.comparing.numbers import Comparison, Row
-from lab.comparing.table import ends_lower, first_difference, largest_difference, title
+from lab.comparing.table import first_difference, largest_difference, title
 from lab.errors import UserError
 from lab.files import write_whole
 from lab.recording.reading import RecordedRun
@@ -30,10 +30,8 @@ COLOURS = matplotlib.color_sequences["petroff10"]  # told apart with every kind 
 # The reference is solid. Dashes over it leave both visible where two curves are equal.
 DASHES = ("--", ":", "-.", (0, (8, 3)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (8, 2, 2, 2)))
 LARGEST_RISE = 100.0  # times its first loss; a curve that rises beyond would press the others flat
-BAND_FROM = 8  # seeds
 MOST_VERDICTS, MOST_LABELS = 10, 40  # rows of which the legend says the differences, the label
 LABEL_CHARACTERS = 36
-SPREAD = ("", "\nthick: median of the seeds", "\nmedian, and 10 % to 90 % of the seeds")
 MARKS = {"^": "▲ first difference", "x": "x goes on above, or is not finite"}
 
 Curve = tuple[np.ndarray, np.ndarray]  # steps and values; inf where a value is not drawn
@@ -78,55 +76,43 @@ def figure_of(comparison: Comparison) -> Figure:
     figure = Figure(figsize=(11, 6.5), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
     few = len(rows) <= MOST_VERDICTS
-    handles: list[Line2D] = []
     dashes = itertools.chain("-", itertools.cycle(DASHES))
     for row, colour, dash in zip(rows, itertools.cycle(COLOURS), dashes, strict=False):
-        width = (1.7 if handles else 3.2) if few else 1.2
-        style: dict[str, Any] = {"color": colour, "ls": dash, "lw": width}
+        label = [textwrap.fill(row.label, LABEL_CHARACTERS), *(_verdict(row) if few else [])]
+        width = (3.2 if row is comparison.reference else 1.7) if few else 1.2
+        style = {"color": colour, "ls": dash, "lw": width, "label": "\n  ".join(label)}
         pairs = [(entry.run, entry.difference) for entry in row.entries]
         _draw(above, [_shown(run, run.steps, run.losses, rise) for run, _ in pairs], style)
         _draw(below, [_shown(r, d.steps, d.relative, rise) for r, d in pairs if d], style)
-        for found in row.differences:
-            if found.first_step is not None:
-                _mark(below, "^", found.first_step, 0.0, colour)
-        label = textwrap.fill(row.label, LABEL_CHARACTERS) + (_verdict(row) if few else "")
-        handles.append(Line2D([], [], label=label, **style))
+        for step in row.first_differences:
+            _mark(below, "^", step, 0.0, colour)
     for axes in (above, below):
         if axes.dataLim.ymin >= 0 < axes.dataLim.ymax:
             axes.set_yscale("log", nonpositive="mask")
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
     below.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
-    largest = [found.largest for row in rows for found in row.differences]
-    if not any(largest):
-        below.set_yticks([])
-        words = "no difference" if largest else "nothing to compare with the reference"
-        below.text(0.5, 0.5, words, transform=below.transAxes, ha="center")
-    seeds = max(len(row.entries) for row in rows)
-    above.set(ylabel="loss" + SPREAD[(seeds > 1) + (seeds >= BAND_FROM)])
+    has_seeds = len(runs) > len(rows)
+    above.set_ylabel("loss\nthick: median of the seeds" if has_seeds else "loss")
     drawn = {line.get_marker() for axes in figure.axes for line in axes.lines}
     notes = ["step", *(words for marker, words in MARKS.items() if marker in drawn)]
     below.set(ylabel="relative difference\nto the reference", xlabel=",   ".join(notes))
     above.set_title(textwrap.fill(title(comparison), 90), fontsize=10, parse_math=False)
+    handles, _ = above.get_legend_handles_labels()
     legend = figure.legend(
-        handles=handles[:MOST_LABELS], loc="outside right upper", frameon=False,
-        fontsize=9 if few else 7,
+        handles=handles[:MOST_LABELS], fontsize=9 if few else 7, frameon=False,
         title=f"{MOST_LABELS} of {len(rows)} rows" if len(rows) > MOST_LABELS else None,
+        loc="outside right upper",
     )  # fmt: skip
     for text in legend.get_texts():
         text.set_parse_math(False)
     return figure
 
 
-def _verdict(row: Row) -> str:
+def _verdict(row: Row) -> list[str]:
     """How a row differs from the reference, for the lines below its label."""
-    lines, seeds = [""], f", {len(row.entries)} seeds" if len(row.entries) > 1 else ""
-    if any(found.first_step is not None for found in row.differences):
-        lines += [f"first difference: {first_difference(row)}", "largest relative difference:"]
-    lines.append(largest_difference(row))
-    if seeds and row.differences:
-        lines.append(f"ends lower in {ends_lower(row)}")
-    return seeds + "\n  ".join(lines)
+    differs = [f"first difference: {first_difference(row)}", "largest relative difference:"]
+    return [*(differs if row.first_differences else []), largest_difference(row)]
 
 
 def _below(run: RecordedRun, rise: float) -> np.ndarray:
@@ -141,38 +127,16 @@ def _shown(run: RecordedRun, steps: np.ndarray, values: np.ndarray, rise: float)
 
 
 def _draw(axes: Axes, curves: Sequence[Curve], style: dict[str, Any]) -> None:
-    """Draw the curve of a row; of several seeds the median, over each curve or over a band."""
+    """Draw the curve of a row; of several seeds thin curves, and their median where all are."""
+    thin = {"lw": 0.7, "ls": "-", "alpha": 0.6, "label": ""} if len(curves) > 1 else {}
     for steps, values in curves:
+        axes.plot(steps, values, **style | thin)
         if not np.isfinite(values).all():
             _mark(axes, "x", steps[~np.isfinite(values)][0], 1.0, style["color"])
-        if 1 < len(curves) < BAND_FROM:
-            axes.plot(steps, values, color=style["color"], lw=0.7, alpha=0.6)
-    if curves:
-        steps, (low, median, high) = percentiles(curves)
-        axes.plot(steps, median, **style)
-        if len(curves) >= BAND_FROM:
-            # A logarithmic axis has no 0, where two curves are equal.
-            least = min((v[v > 0].min() for _, v in curves if (v > 0).any()), default=-np.inf)
-            low, high = np.maximum([low, high], least)
-            axes.fill_between(steps, low, high, color=style["color"], alpha=0.2, lw=0)
-            for curve in curves:  # the axis reaches what the table says
-                axes.update_datalim(np.column_stack(curve))
-
-
-def percentiles(curves: Sequence[Curve]) -> tuple[np.ndarray, np.ndarray]:
-    """The steps of all curves, (n,), and the 10th, 50th and 90th percentile at each, (3, n).
-
-    A curve that ends with an infinite value counts as infinite from there on. Where a curve has no
-    value the percentiles are NaN.
-    """
-    steps = np.unique(np.concatenate([steps for steps, _ in curves]))
-    grid = np.full((len(curves), len(steps)), np.nan)
-    for line, (of_curve, values) in zip(grid, curves, strict=True):
-        line[np.searchsorted(steps, of_curve)] = values
-        if not np.isfinite(values[-1]):
-            line[steps > of_curve[-1]] = np.inf
-    low, high = np.percentile(grid, [10, 90], axis=0, method="nearest")
-    return steps, np.stack([low, np.median(grid, axis=0), high])
+    if thin:
+        common = functools.reduce(np.intersect1d, [steps for steps, _ in curves])
+        at_common = [values[np.isin(steps, common)] for steps, values in curves]
+        axes.plot(common, np.median(at_common, axis=0), **style)
 
 
 def _mark(axes: Axes, marker: str, step: int, height: float, colour: Any) -> None:

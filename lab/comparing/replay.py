@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -20,6 +19,7 @@ from lab.parts import DTYPES, make_parts, threads_for
 from lab.recording.folder import recorded_config
 from lab.recording.reading import RecordedRun
 
+# A model that has layers of these names calls them in this order.
 LAYERS = ("linear1", "activation", "linear2")
 NOTHING = torch.empty(0)
 
@@ -30,15 +30,20 @@ class Operation:
 
     Attributes:
         call: input -> output; a layer finds its parameters itself.
+        input, grad_output: copies, as the next layer may work in place, and so may a backward;
+            empty where there is none.
         nodes: those that it added to the graph, the one of its output first.
-        input, grad_output: copies; empty where there is none.
     """
 
     name: str
-    call: Any = None
+    call: Callable[[Tensor], Tensor] = torch.clone
     input: Tensor = NOTHING
     nodes: tuple[Node, ...] = ()
     grad_output: Tensor = NOTHING
+
+    def keep(self, grad_output: Tensor) -> None:
+        """Copy the gradient that backward passes to this operation."""
+        self.grad_output = grad_output.clone()
 
 
 @dataclass
@@ -56,38 +61,36 @@ class Result:
     wrt: str = ""
     transposed: bool = False
 
-    def again(self, dtype: str, device: str, threads: int) -> Tensor:
-        """Compute the tensor again from the same input, with other settings."""
+    def again(
+        self, dtype: str, device: str, threads: int, given: Operation | None = None
+    ) -> Tensor:
+        """Compute the tensor again with other settings, from the numbers given to an operation."""
         torch.set_num_threads(threads)
-        call, to = self.operation.call, (device, DTYPES[dtype])
+        given, call, to = given or self.operation, self.operation.call, (device, DTYPES[dtype])
         parameters: dict[str, Tensor] = {}
         if isinstance(call, nn.Module):
-            module = copy.deepcopy(call).to(*to)
-            # Not the module itself, which would call the hooks that record a step.
-            call = module.forward
-            parameters.update(module.named_parameters())
-        parameters["input"] = self.operation.input.to(*to).requires_grad_()
+            call = copy.deepcopy(call).to(*to)
+            parameters.update(call.named_parameters())
+        parameters["input"] = given.input.to(*to).requires_grad_()
         output = call(parameters["input"].clone())  # it may work in place
         if self.wrt == "output":
             return output.detach()
-        grad_output = self.operation.grad_output.to(*to)
-        (grad,) = torch.autograd.grad(output, parameters[self.wrt], grad_output)
+        (grad,) = torch.autograd.grad(output, parameters[self.wrt], given.grad_output.to(*to))
         return grad.t() if self.transposed else grad
 
 
-Pair = tuple[Result, Result]
-
-
 class Training:
-    """One recorded run, ready to be stepped again.
+    """One recorded run, ready to be trained again.
 
     Args:
         run: to rebuild from its summary.
+        steps: to train.
         by_layer: whether to record each layer of the model, where it has those of `LAYERS`.
 
     Attributes:
-        loss: of the last step.
-        results: its outputs and gradients, in program order.
+        machine: what it computes with, as arguments of `Result.again`.
+        results: of the last stage, in program order.
+        step, loss: of the last forward.
         before: the parameters before its update.
         mismatch: where the replay first gave another loss than the recorded one; "" so far.
 
@@ -95,7 +98,7 @@ class Training:
         UserError: a part of the run can't be made, or its summary does not say which parts it had.
     """
 
-    def __init__(self, run: RecordedRun, by_layer: bool) -> None:
+    def __init__(self, run: RecordedRun, steps: int, by_layer: bool) -> None:
         if not isinstance(run.summary.config.get("model"), dict):
             raise UserError("its summary does not say what it was made of")
         if not run.summary.steps:
@@ -104,95 +107,82 @@ class Training:
         self.config = recorded_config(run.folder)
         self.data, self.model, self.optimizer = make_parts(self.config)
         self.parameters = dict(self.model.named_parameters())
-        self.dtype, self.device = self.config.dtype, str(next(self.model.parameters()).device)
         weights = self.parameters.values()
-        self.threads = run.summary.threads or threads_for(self.config, self.data, weights)
+        self.machine: dict[str, Any] = {
+            "dtype": self.config.dtype,
+            "device": str(next(self.model.parameters()).device),
+            "threads": run.summary.threads or threads_for(self.config, self.data, weights),
+        }
+        self.calls: dict[str, Any] = {"model": self.model}
+        if by_layer and all(hasattr(self.model, name) for name in LAYERS):
+            self.calls = {name: getattr(self.model, name) for name in LAYERS}
+        self.calls["loss"] = self._loss
         self.step, self.loss, self.mismatch = 0, math.nan, ""
         self.results: list[Result] = []
         self.before: dict[str, Tensor] = {}
         self._recorded = dict(zip(run.steps.tolist(), run.losses.tolist(), strict=True))
+        self._stages = self._train(steps)
         self._random_state = torch.get_rng_state()
-        by_layer = by_layer and all(hasattr(self.model, name) for name in LAYERS)
-        for name in LAYERS if by_layer else ("model",):
-            self._watch(name, getattr(self.model, name) if by_layer else self.model)
 
-    def _watch(self, name: str, layer: Callable[..., Tensor]) -> None:
-        if isinstance(layer, nn.Module):
-            layer.register_forward_hook(lambda _, inputs, output: self._add(name, layer, output))
-        else:
-            setattr(self.model, name, lambda *inputs: self._add(name, layer, layer(*inputs)))
+    def advance(self) -> str | None:
+        """Train up to the next stage: "start", then "backward" and "update" of each step; or None.
 
-    def _add(self, name: str, call: Callable[..., Tensor], output: Tensor) -> Tensor:
-        if self.results:
-            input, before = self.results[-1].tensor, self.results[-1].operation.nodes
-        else:
-            input, before = NOTHING if self.data.x is None else self.data.x, ()
-        operation = Operation(name, call, input, nodes_between(output.grad_fn, before))
-        title = "the loss" if name == "loss" else f"the output of {name}"
-        # Copies, as the next layer may work in place, and so may a backward.
-        self.results.append(Result(title, output.detach().clone(), operation, "output"))
-        if output.requires_grad:
-            output.register_hook(lambda grad: setattr(operation, "grad_output", grad.clone()))
-        return output
+        Two trainings take turns, so each continues with threads and random numbers of its own.
+        """
+        torch.set_num_threads(self.machine["threads"])
+        torch.set_rng_state(self._random_state)
+        stage = next(self._stages, None)
+        self._random_state = torch.get_rng_state()
+        return stage
 
-    @property
-    def machine(self) -> tuple[str, str, int]:
-        """What it computes with, as arguments of `Result.again`."""
-        return self.dtype, self.device, self.threads
-
-    def start(self) -> list[Result]:
-        """The data and the initial parameters."""
+    def _train(self, steps: int) -> Iterator[str]:
         data, start = {"x": self.data.x, "y": self.data.y}, Operation("start")
-        given = [Result(name, tensor, start) for name, tensor in data.items() if tensor is not None]
-        return given + self._parameters("", start)
+        self.results = [Result(name, x, start) for name, x in data.items() if x is not None]
+        self.results += self._parameters("", start)
+        yield "start"
+        for step in range(steps):
+            self.step = step
+            self.before = {name: w.detach().clone() for name, w in self.parameters.items()}
+            self._forward_and_backward()
+            yield "backward"
+            self.optimizer.step()
+            self.results = self._parameters(" after the update", Operation("optimizer"))
+            yield "update"
 
-    def forward_and_backward(self) -> list[Result]:
-        """Run the first half of a step of train.py; outputs, then gradients, in program order."""
+    def _forward_and_backward(self) -> None:
+        value, operation = NOTHING if self.data.x is None else self.data.x, Operation("data")
         self.results = []
-        self.before = {name: weight.detach().clone() for name, weight in self.parameters.items()}
-        with self._own_state():
-            output = self.model(self.data.x)
-            loss = self._add("loss", self._loss, self._loss(output))
-            self.optimizer.zero_grad()
-            loss.backward()
-        recorded, self.loss = self._recorded.get(self.step, loss.item()), loss.item()
+        for name, call in self.calls.items():
+            before, operation = operation, Operation(name, call, value.detach().clone())
+            value = call(value)
+            operation.nodes = nodes_between(value.grad_fn, before.nodes)
+            title = "the loss" if name == "loss" else f"the output of {name}"
+            self.results.append(Result(title, value.detach().clone(), operation, "output"))
+            if value.requires_grad:
+                value.register_hook(operation.keep)
+        self.optimizer.zero_grad()
+        value.backward()
+        self.loss = value.item()
+        recorded = self._recorded.get(self.step, self.loss)
         if not self.mismatch and repr(recorded) != repr(self.loss):
             self.mismatch = f"step {self.step} gives {self.loss!r} instead of {recorded!r}"
-        self.results += self._gradients()
-        return self.results
-
-    def update(self) -> list[Result]:
-        """Run the second half of a step; the parameters after it."""
-        with self._own_state():
-            self.optimizer.step()
-        self.step += 1
-        return self._parameters(" after the update", Operation("optimizer"))
-
-    @contextmanager
-    def _own_state(self) -> Iterator[None]:
-        """Continue with this training's threads and random numbers: two trainings take turns."""
-        torch.set_num_threads(self.threads)
-        torch.set_rng_state(self._random_state)
-        yield
-        self._random_state = torch.get_rng_state()
+        self.results += self._gradients([result.operation for result in self.results])
 
     def _loss(self, output: Tensor) -> Tensor:
         return self.data.loss(output, self.data.to(output.device, output.dtype).y)
 
-    def _gradients(self) -> list[Result]:
-        operations = {result.operation.name: result.operation for result in self.results}
+    def _gradients(self, operations: list[Operation]) -> list[Result]:
         found = [
             Result(f"the gradient of the output of {one.name}", one.grad_output, after, "input")
-            for one, after in reversed([*pairwise(operations.values())])
+            for one, after in reversed([*pairwise(operations)])
             if one.grad_output is not NOTHING
         ]
+        by_name = {operation.name: operation for operation in operations}
         for name, weight in self.parameters.items():
-            layer, _, wrt = name.rpartition(".")
-            if layer not in operations:
-                layer, wrt = "model", name
+            layer, _, wrt = name.rpartition(".") if "model" not in by_name else ("model", "", name)
             if weight.grad is not None:
                 title = f"the gradient of {name}"
-                found.append(self._in_out(title, weight.grad, operations[layer], wrt))
+                found.append(self._in_out(title, weight.grad, by_name[layer], wrt))
         return found
 
     def _parameters(self, when: str, by: Operation) -> list[Result]:
@@ -205,17 +195,15 @@ class Training:
         return Result(name, tensor.t() if is_out_in else tensor, by, wrt, is_out_in)
 
 
-def pairs(a: list[Result], b: list[Result]) -> list[Pair]:
-    """The results that both trainings have, two of one name."""
-    others = {result.name: result for result in b}
-    return [(result, others[result.name]) for result in a if result.name in others]
+def pairs(a: Training, b: Training) -> list[tuple[Result, Result]]:
+    """The results that both trainings have at this stage, two of one name."""
+    others = {result.name: result for result in b.results}
+    return [(result, others[result.name]) for result in a.results if result.name in others]
 
 
 def equal(a: Tensor, b: Tensor) -> bool:
     """Whether two tensors hold the same numbers; NaN equals NaN, whatever dtype and device."""
-    if (a.dtype, a.device) != (b.dtype, b.device):
-        a, b = a.cpu().double(), b.cpu().double()
-    return torch.equal(a, b) or (a.shape == b.shape and not unequal(a, b).any())
+    return a.shape == b.shape and not unequal(a, b).any()
 
 
 def unequal(a: Tensor, b: Tensor) -> Tensor:

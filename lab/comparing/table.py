@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -111,7 +109,7 @@ def _speed(row: Row) -> str:
 
 def first_difference(row: Row) -> str:
     """The step, of several seeds the range of steps, at which a row differs from the reference."""
-    steps = [found.first_step for found in row.differences if found.first_step is not None]
+    steps = row.first_differences
     never = len(row.differences) - len(steps)
     if not steps:
         return "never" if never else "-"
@@ -124,11 +122,11 @@ def largest_difference(row: Row) -> str:
     if not row.differences:
         reason = row.entries[0].not_comparable
         return f"not comparable: {reason}" if reason else "the reference"
-    found = max(row.differences, key=lambda found: found.largest)
+    found = max(row.differences, key=lambda found: found.largest_difference)
     over = "" if found.complete else f" (up to step {found.steps[-1]})"
-    if found.largest == 0.0:
+    if found.largest_difference == 0.0:
         return f"equal bit for bit{over}"
-    return f"{percent(found.largest)} at step {found.largest_at}{over}"
+    return f"{percent(found.largest_difference)} at step {found.largest_at}{over}"
 
 
 def ends_lower(row: Row) -> str:
@@ -160,8 +158,3 @@ def percent(relative: float) -> str:
     ('1.8 %', '3.2e-07', '1,200 %', 'inf')
     """
     return f"{float(f'{100 * relative:.2g}'):,g} %" if 1e-4 <= relative < 1e3 else f"{relative:.2g}"
-
-
-def terminal_width() -> int | None:
-    """Characters in a line of the terminal; None where standard output is not a terminal."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lab.comparing.numbers import compare
+from lab.comparing.numbers import Comparison
 
 ADAM = {"optimizer": "adam", "config": {"optimizer": {"lr": 0.1}}}
 RELU = {"model": {"activation": {"_target_": "torch.relu"}}, "function": {"layout": "in_out"}}
@@ -36,4 +36,4 @@ TANH = {"model": {"activation": {"_target_": "torch.tanh"}}, "function": {"layou
 )  # fmt: skip
 def test_a_label_says_what_differs(run, changes, labels):
     runs = [run(f"{i}", **change) for i, change in enumerate(changes)]
-    assert [row.label for row in compare(runs).rows] == labels
+    assert [row.label for row in Comparison(runs).rows] == labels

@@ -8,8 +8,8 @@ import os
 import numpy as np
 import pytest
 
-from lab.comparing.numbers import compare
-from lab.comparing.picture import BAND_FROM, MOST_LABELS, draw, figure_of, percentiles
+from lab.comparing.numbers import Comparison
+from lab.comparing.picture import MOST_LABELS, draw, figure_of
 from lab.errors import UserError
 
 INF, NAN = math.inf, math.nan
@@ -29,7 +29,7 @@ def legend(figure):
 
 @pytest.mark.parametrize("count", [1, 2, 30, MOST_LABELS + 10])
 def test_every_row_has_a_curve_and_a_look_of_its_own(run, count):
-    figure = figure_of(compare([run(f"{i}", lr=i) for i in range(count)]))
+    figure = figure_of(Comparison([run(f"{i}", lr=i) for i in range(count)]))
     lines = curves(figure.axes[0])
     looks = {(line.get_color(), str(line._unscaled_dash_pattern)) for line in lines}
     assert len(lines) == len(looks) == count
@@ -39,7 +39,7 @@ def test_every_row_has_a_curve_and_a_look_of_its_own(run, count):
 
 
 def test_the_picture_marks_the_first_difference(run):
-    figure = figure_of(compare([run("a"), run("b", [3.0, 2.5, 1.0], function="relu")]))
+    figure = figure_of(Comparison([run("a"), run("b", [3.0, 2.5, 1.0], function="relu")]))
     losses, differences = figure.axes
     assert (losses.get_yscale(), differences.get_yscale()) == ("log", "log")
     assert marks(differences, "^") == [1]
@@ -54,12 +54,15 @@ def test_the_axes_reach_what_the_table_says(run):
     runs = [
         run(f"{function}{seed}", chance.lognormal(0, 3, 30).tolist(), function=function, seed=seed)
         for function in ("a", "b", "c")
-        for seed in range(BAND_FROM + 2)
+        for seed in range(10)
     ]
     runs += [run("d", chance.lognormal(0, 9, 30).tolist(), function="d")]
-    for seeds in (BAND_FROM + 2, 1, 4):
-        some = [one for one in runs if one.summary.seed < seeds]
-        comparison = compare(some)
+    for some in (
+        runs,
+        [one for one in runs if one.summary.seed == 0],
+        [o for o in runs if o.summary.seed < 4],
+    ):
+        comparison = Comparison(some)
         above, below = figure_of(comparison).axes
         for row in comparison.rows:
             for entry in row.entries:
@@ -68,35 +71,35 @@ def test_the_axes_reach_what_the_table_says(run):
                 assert above.get_xlim()[0] < 0 < 29 < above.get_xlim()[1]
             for found in row.differences:
                 if row.label != "d":
-                    assert below.get_ylim()[0] < found.largest < below.get_ylim()[1]
+                    assert below.get_ylim()[0] < found.largest_difference < below.get_ylim()[1]
 
 
 def test_a_diverged_run_stretches_no_axis_and_is_marked(run):
     rising = [3.0, 2.0, 1e9, 1e30, 1e38, INF]
     runs = [run("a", [3.0, 2.0, 1.0, 0.5, 0.4, 0.3]), run("b", rising, status="diverged", lr=9)]
-    above, below = figure_of(compare(runs)).axes
+    above, below = figure_of(Comparison(runs)).axes
     assert above.get_ylim()[1] < 10
     assert (marks(above, "x"), marks(below, "x")) == ([2], [2])
     assert marks(below, "^") == [2]
     runs += [run("c", [3.0, 2.0, 1.0, 0.5, 0.4, 0.8], lr=8)]
-    above, below = figure_of(compare(runs)).axes
+    above, below = figure_of(Comparison(runs)).axes
     assert below.get_ylim()[1] < 100
 
 
 def test_where_every_curve_rises_all_is_shown(run):
     rising = [3.0, 2.0, 1e9, 1e30]
-    above, _ = figure_of(compare([run("a", rising), run("b", rising, lr=9)])).axes
+    above, _ = figure_of(Comparison([run("a", rising), run("b", rising, lr=9)])).axes
     assert above.get_ylim()[1] > 1e30
     assert marks(above, "x") == []
 
 
 def test_a_difference_that_no_axis_can_show_is_marked(run):
     runs = [run("a", [3.0, 0.0, 1.0]), run("b", [3.0, 2.0, 1.5], lr=9)]
-    assert marks(figure_of(compare(runs)).axes[1], "x") == [1]
+    assert marks(figure_of(Comparison(runs)).axes[1], "x") == [1]
 
 
-@pytest.mark.parametrize("seeds", [1, 2, BAND_FROM - 1, BAND_FROM])
-def test_several_seeds_are_a_median_over_curves_or_a_band(run, seeds):
+@pytest.mark.parametrize("seeds", [1, 2, 8])
+def test_several_seeds_are_a_median_over_thin_curves(run, seeds):
     chance = np.random.default_rng(0)
     losses = {f: chance.random((seeds, 9)) for f in ("a", "b")}
     runs = [
@@ -104,10 +107,8 @@ def test_several_seeds_are_a_median_over_curves_or_a_band(run, seeds):
         for function in losses
         for seed in range(seeds)
     ]
-    above, below = figure_of(compare(runs)).axes
-    band, thin = seeds >= BAND_FROM, seeds if 1 < seeds < BAND_FROM else 0
-    assert len(above.collections) == 2 * band
-    assert len(below.collections) == band
+    above, below = figure_of(Comparison(runs)).axes
+    thin = seeds if seeds > 1 else 0
     assert len(curves(above)) == 2 * (1 + thin)
     assert len(curves(below)) == 1 + thin
     thick = {line.get_color(): line for line in curves(above) if line.get_linewidth() > 1}
@@ -119,14 +120,12 @@ def test_several_seeds_are_a_median_over_curves_or_a_band(run, seeds):
     assert len({line.get_color() for line in curves(above)}) == 2
 
 
-def test_percentiles_of_curves_that_end_early():
-    whole, diverged = np.array([1.0, 2.0, 3.0]), np.array([2.0, INF])
-    steps = np.arange(3)
-    found, (_, median, _) = percentiles([(steps, whole), (steps, whole), (steps[:2], diverged)])
-    assert found.tolist() == [0, 1, 2]
-    assert median.tolist() == [1.0, 2.0, 3.0]
-    _, (_, median, _) = percentiles([(steps, whole), (steps[:2], whole[:2])])
-    assert np.array_equal(median, [1.0, 2.0, NAN], equal_nan=True)
+def test_the_median_ends_where_the_first_of_the_curves_ends(run):
+    short = run("b", [1.0, INF], seed=1, status="diverged")
+    above, _ = figure_of(Comparison([run("a"), short, run("c", [5.0, 4.0, 3.0], seed=2)])).axes
+    (median,) = [line for line in curves(above) if line.get_linewidth() > 1]
+    assert median.get_xdata().tolist() == [0, 1]
+    assert median.get_ydata().tolist() == [3.0, 4.0]
 
 
 @pytest.mark.parametrize(
@@ -135,14 +134,14 @@ def test_percentiles_of_curves_that_end_early():
 @pytest.mark.parametrize("seeds", [1, 3, 9])
 def test_any_losses_can_be_drawn(run, tmp_path, losses, seeds):
     runs = [run(f"{i}", losses, status="diverged", seed=i, lr=9) for i in range(seeds)]
-    draw(compare([*runs, run("b")]), tmp_path / "picture.png")
+    draw(Comparison([*runs, run("b")]), tmp_path / "picture.png")
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("name", ["$x^2$", "a\nb", "$\\frac", "b\udcff", "\u6f22", "x" * 200])
 def test_any_name_can_be_drawn(run, tmp_path, name):
     runs = [run(f"{i}{name}") for i in range(2)]
-    comparison = compare(runs)
+    comparison = Comparison(runs)
     labels = [row.label for row in comparison.rows]
     assert all(label.isprintable() for label in labels)
     draw(comparison, tmp_path / "picture.png")
@@ -152,13 +151,13 @@ def test_any_name_can_be_drawn(run, tmp_path, name):
 
 def test_a_symbolic_link_is_written_through(run, tmp_path):
     (tmp_path / "link.png").symlink_to("file.png")
-    draw(compare([run("a")]), tmp_path / "link.png")
+    draw(Comparison([run("a")]), tmp_path / "link.png")
     assert (tmp_path / "link.png").is_symlink()
     assert (tmp_path / "file.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_picture_that_cannot_be_written_is_the_users_mistake(run, tmp_path):
-    comparison = compare([run("a")])
+    comparison = Comparison([run("a")])
     os.mkfifo(tmp_path / "pipe.png")
     (tmp_path / "folder.png").mkdir()
     for name, said in {

@@ -8,8 +8,8 @@ import math
 
 import pytest
 
-from lab.comparing.numbers import compare
-from lab.comparing.records import as_csv, as_json
+from lab.comparing.numbers import Comparison
+from lab.comparing.report import as_csv, as_json
 from lab.comparing.selection import select
 from lab.comparing.table import table
 from lab.recording.curve import start_curve
@@ -25,7 +25,7 @@ def cells(text):
 
 @pytest.fixture
 def mixed(run):
-    return compare(
+    return Comparison(
         [
             run("0_builtin_manual_sgd_cpu", function="builtin"),
             run("1_myrelu_manual_sgd_cpu"),
@@ -60,7 +60,7 @@ def test_the_table_of_several_seeds(run):
         for seed, last in enumerate(lasts)
         for more in [{"status": "interrupted"} if (function, seed) == ("relu", 2) else {}]
     ]
-    told = cells(table(compare(runs)))
+    told = cells(table(Comparison(runs)))
     assert told[3:] == [
         "run seeds last loss its range difference difference lower",
         told[4],
@@ -82,13 +82,13 @@ def test_the_table_of_several_seeds(run):
 def test_a_diverged_seed_counts_as_infinite(run):
     last = {0: 1.0, 1: 2.0, 2: NAN}
     runs = [run(f"{i}", [3.0, last[i]], seed=i, status="diverged") for i in range(3)]
-    assert "3, 3 diverged 2 1 to inf" in " ".join(table(compare(runs)).split())
+    assert "3, 3 diverged 2 1 to inf" in " ".join(table(Comparison(runs)).split())
 
 
 def test_the_accuracy_is_a_column_where_there_is_one(run):
-    assert "accuracy" not in table(compare([run("a")]))
+    assert "accuracy" not in table(Comparison([run("a")]))
     runs = [run("b", test_accuracy=0.9756), run("c", lr=0.1), run("d", test_accuracy=0.5, seed=1)]
-    told = cells(table(compare(runs)))
+    told = cells(table(Comparison(runs)))
     assert "accuracy" in told[3]
     assert " 73.8% " in told[5]
     assert told[6].startswith("lr=0.1 1 1 - ")
@@ -105,16 +105,16 @@ def test_columns_are_left_out_where_they_make_a_line_too_long(run, seeds):
         for function in ("relu", "myrelu", "mistake_no_mask")
         for seed in range(5)
     ]  # fmt: skip
-    whole, narrow = table(compare(runs)), table(compare(runs), 80)
+    whole, narrow = table(Comparison(runs)), table(Comparison(runs), 80)
     assert "folder" in whole
     assert max(map(len, narrow.splitlines())) <= 80
     assert "folder" not in narrow
-    assert table(compare(runs), 200) == whole
+    assert table(Comparison(runs), 200) == whole
 
 
 def test_many_runs_of_several_seeds_have_no_line_each(run):
     runs = [run(f"{i}", seed=i) for i in range(40)]
-    told = table(compare(runs)).splitlines()
+    told = table(Comparison(runs)).splitlines()
     assert len(told) < 10
     assert told[-1].startswith("40 runs")
 
@@ -125,7 +125,7 @@ def test_json_and_csv_keep_every_digit(run):
     failed = run("c", [], status="failed", error="no")
     others = [run("d", data="digits")]
     selection = select([a, b, failed, *others])
-    comparison = compare(selection.runs)
+    comparison = Comparison(selection.runs)
     told = json.loads(as_json(comparison, selection, []), parse_constant=pytest.fail)
     assert told["runs"][0]["first_loss"] == 0.1 + 0.2
     assert told["runs"][1]["final_loss"] == "nan"
@@ -147,7 +147,7 @@ def test_steps_are_counted_beside_points(tmp_path, run):
     start_curve(tmp_path / "a", summary, [(0, 3.0), (10, 1.0)])
     every_tenth = read_run(tmp_path / "a")
     whole = run("b", [3.0, *[2.0] * 9, 1.0, 0.5])
-    comparison = compare([every_tenth, whole])
+    comparison = Comparison([every_tenth, whole])
     told = json.loads(as_json(comparison, select([every_tenth]), []))
     assert [(r["steps"], r["points"]) for r in told["runs"]] == [(11, 2), (12, 12)]
     assert told["reference"] == "a"
