@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import sysconfig
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 
 from lab import HOME
 
@@ -17,6 +17,8 @@ from lab import HOME
 OURS = [HOME / name for name in ("lab", "models", "optimizers", "datasets")]
 OURS += [HOME / f"{name}.py" for name in ("train", "check", "compare")]
 INSTALLED = [Path(path) for path in {*sysconfig.get_paths().values()}]
+
+OUT_OF_MEMORY = "can't allocate memory|out of memory"
 
 
 class UserError(Exception):
@@ -40,39 +42,33 @@ def errors_as_messages() -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, Exception) as error:
-        message, exit_code = message_of(error)
+        message, exit_code = _message(error)
         print(message, end="", file=sys.stderr)
         sys.exit(exit_code)
 
 
-def message_of(error: BaseException) -> tuple[str, int]:
+def _message(error: BaseException) -> tuple[str, int]:
     """What to print for an error, line ends included, and the exit code."""
     if is_interruption(error):
         return "interrupted\n", 130
     if isinstance(error, UserError):
         return f"error: {error}\n", error.exit_code
     if isinstance(error, BrokenPipeError):  # the reader, such as `| head`, has ended
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # drops the rest of the output
+        # The rest of the output is dropped.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return "", 141
-    if isinstance(error, OSError) and not users_lines(error):
-        where = f"{error.filename}: " if error.filename else ""
-        return f"error: {where}{error.strerror or error}\n", 2
     if unwritten := _unwritten(error):
         return f"error: {unwritten}\n", 1
-    if _is_out_of_memory(error) and not users_lines(error):
-        reason = str(error).splitlines()[0]
-        return f"error: there is not enough memory; use smaller sizes ({reason})\n", 2
-    return user_traceback(error), 1
-
-
-def _is_out_of_memory(error: BaseException) -> bool:
+    if lines := users_lines(error):
+        return lines, 1
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return f"error: {where}{error.strerror or error}\n", 2
     # PyTorch raises a plain RuntimeError for the CPU, and its own subclass for an accelerator.
-    return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError)
-        and ("can't allocate memory" in str(error) or "out of memory" in str(error))
-    )
+    is_pytorchs = isinstance(error, RuntimeError) and re.search(OUT_OF_MEMORY, str(error))
+    if is_pytorchs or isinstance(error, MemoryError):
+        return f"error: there is not enough memory; use smaller sizes ({one_line(error)})\n", 2
+    return user_traceback(error), 1
 
 
 def is_interruption(error: BaseException | None) -> bool:
@@ -96,12 +92,11 @@ def one_line(error: BaseException) -> str:
 
 def _unwritten(error: BaseException) -> str:
     """A sentence on the method that is not written yet; an empty text for any other error."""
-    users = [frame for frame in _frames(error) if is_users_file(_file(frame))]
+    users = [f for f in traceback.extract_tb(error.__traceback__) if is_users_file(f.filename)]
     if type(error) is not NotImplementedError or str(error) or not users:
         return ""
-    method = users[-1].tb_frame.f_code.co_name
-    where = f"{os.path.relpath(_file(users[-1]))}, line {users[-1].tb_lineno}"
-    return f"{where}: {method} is not written yet"
+    where = f"{os.path.relpath(users[-1].filename)}, line {users[-1].lineno}"
+    return f"{where}: {users[-1].name} is not written yet"
 
 
 def user_traceback(error: BaseException) -> str:
@@ -110,37 +105,28 @@ def user_traceback(error: BaseException) -> str:
     Autograd's C++ may raise without any of the user's lines in the traceback. Then the last line of
     the lab remains, such as `loss.backward()`.
     """
-    frames = list(_frames(error))
-    users = [frame for frame in frames if is_users_file(_file(frame))]
-    ours = [frame for frame in frames if _is_in(_file(frame), OURS)]
-    first, limit = next(iter(frames), None), None
-    if users or _is_users_syntax(error):
-        first = next(iter(users), None)
-    elif ours:
-        first, limit = ours[-1], 1
-    return "".join(traceback.format_exception(type(error), error, first, limit, chain=False))
+    if lines := users_lines(error):
+        return lines
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if _is_in(frame.filename, OURS)]
+    return _formatted(error, ours[-1:] or frames)
 
 
 def users_lines(error: BaseException) -> str:
     """The same traceback, or "" if the error did not pass through the user's code."""
-    passed = any(is_users_file(_file(frame)) for frame in _frames(error))
-    return user_traceback(error) if passed or _is_users_syntax(error) else ""
+    frames = traceback.extract_tb(error.__traceback__)
+    for number, frame in enumerate(frames):
+        if is_users_file(frame.filename):
+            return _formatted(error, frames[number:])
+    # A file with a syntax error never ran, so no frame shows it.
+    is_syntax = isinstance(error, SyntaxError) and is_users_file(error.filename or "")
+    return _formatted(error, []) if is_syntax else ""
 
 
-def _frames(error: BaseException) -> Iterator[TracebackType]:
-    frame = error.__traceback__
-    while frame is not None:
-        yield frame
-        frame = frame.tb_next
-
-
-def _file(frame: TracebackType) -> str:
-    return frame.tb_frame.f_code.co_filename
-
-
-def _is_users_syntax(error: BaseException) -> bool:
-    """Whether the user's file has a syntax error: it never ran, so no frame shows it."""
-    return isinstance(error, SyntaxError) and is_users_file(error.filename or "")
+def _formatted(error: BaseException, frames: list[traceback.FrameSummary]) -> str:
+    head = "Traceback (most recent call last):\n" if frames else ""
+    lines = [*traceback.format_list(frames), *traceback.format_exception_only(error)]
+    return head + "".join(lines)
 
 
 def is_users_file(filename: str) -> bool:

@@ -4,9 +4,8 @@ command_line  around Hydra's main: errors as messages, and what Hydra refuses in
 compose       a config without a command line, for a notebook or a script
 job           one job: config, folder, report, exit code
 names         the names of run and sweep folders
-rules         is the config valid?
 slurm         the jobs of a sweep on a cluster (called by hydra_plugins/lab_slurm.py)
 sweep         the start and the end of a sweep (named in conf/config.yaml)
 """
 
-__all__ = ["command_line", "compose", "job", "names", "rules", "slurm", "sweep"]
+__all__ = ["command_line", "compose", "job", "names", "slurm", "sweep"]

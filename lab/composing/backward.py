@@ -32,20 +32,18 @@ def backward_in_words(config: Config) -> str:
     data, model, _ = make_parts(config)
     torch.set_num_threads(threads_for(config, data, model.parameters()))
     loss = data.loss(model(data.x), data.y)
-    lines = [f"loss {loss.item():.4g}, and its backward:"]
+    blocks = [f"loss {loss.item():.4g}, and its backward:"]
+
+    def say(title: str, came_in: Gradients, out: Gradients = ()) -> None:
+        blocks.append("\n".join([title, *_described("in ", came_in), *_described("out", out)]))
+
     for node in nodes_between(loss.grad_fn):
         title = ", ".join(filter(None, [node.name(), users_line(node), _saved(node)]))
-
-        def say(out: Gradients, came_in: Gradients, title: str = title) -> None:
-            lines.extend(["", title, *_described("in ", came_in), *_described("out", out)])
-
-        node.register_hook(say)
+        node.register_hook(lambda out, came_in, title=title: say(title, came_in, out))
     for name, weight in model.named_parameters():
-        weight.register_hook(
-            lambda grad, name=name: lines.extend(["", f"{name}.grad", *_described("in ", [grad])])
-        )
+        weight.register_hook(lambda grad, name=name: say(f"{name}.grad", [grad]))
     loss.backward()
-    return "\n".join(lines)
+    return "\n\n".join(blocks)
 
 
 def _saved(node: Node) -> str:

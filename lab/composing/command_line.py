@@ -15,9 +15,8 @@ from hydra.errors import HydraException, OverrideParseException
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from lab.composing.rules import GROUPS
-from lab.composing.suggestions import KEYS, no_such_choice, no_such_key
-from lab.composing.sweep import sweep_reported
+from lab.composing.keys import GROUPS, KEYS, no_such_choice, no_such_key
+from lab.composing.sweep import sweep_compared
 from lab.errors import UserError, errors_as_messages
 
 
@@ -35,7 +34,7 @@ def command_line() -> Iterator[None]:
     if sys.stderr is None:  # closed by the shell
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     try:
-        with errors_as_messages(), sweep_reported(), explaining_hydra():
+        with errors_as_messages(), sweep_compared(), explaining_hydra():
             refuse_flags(sys.argv[1:])
             yield
             print(end="", flush=True)  # an error here means that the outcome was not printed
@@ -51,12 +50,11 @@ def refuse_flags(arguments: list[str]) -> None:
         ...
     lab.errors.UserError: --steps is not an option; write steps=100
     """
-    for number, argument in enumerate(arguments):
+    for argument, following in zip(arguments, [*arguments[1:], "VALUE"], strict=True):
         flag, _, value = argument.partition("=")
         key = flag.lstrip("-").replace("-", "_")
         if flag.startswith("--") and key in KEYS:
-            value = value or " ".join(arguments[number + 1 : number + 2]) or "VALUE"
-            raise UserError(f"{flag} is not an option; write {key}={value}")
+            raise UserError(f"{flag} is not an option; write {key}={value or following}")
 
 
 @contextmanager
@@ -64,35 +62,29 @@ def explaining_hydra() -> Iterator[None]:
     """Turn what Hydra refuses to compose into a `UserError`."""
     try:
         yield
-    except OverrideParseException as error:
-        raise UserError(
+    except (HydraException, OmegaConfBaseException, YAMLError, ValueError) as error:
+        raise UserError(_explanation(error)) from error
+
+
+def _explanation(error: Exception) -> str:
+    text = str(error)
+    if isinstance(error, OverrideParseException):
+        return (
             f"{error.override} is not valid; write key=value without spaces, and quote a value "
             "that contains special characters: 'key=\"value\"'"
-        ) from error
-    except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(_explanation(str(error))) from error
-    except YAMLError as error:
-        raise UserError(
-            f"a config file is not valid YAML: {' '.join(str(error).split())}"
-        ) from error
-    except ValueError as error:  # Hydra's, before the job begins
-        if not str(error).startswith("Config group override must be"):
-            raise UserError(str(error)) from error
+        )
+    if isinstance(error, YAMLError):
+        return f"a config file is not valid YAML: {' '.join(text.split())}"
+    if text.startswith("Config group override must be"):
         typed = [a for a in sys.argv if a.lstrip("+").partition("=")[0] in (*GROUPS, "experiment")]
-        raise UserError(
+        return (
             f"{' '.join(typed)} is not valid; a choice is the name of a file, such as function=relu"
-        ) from error
-
-
-def _explanation(text: str) -> str:
+        )
     if key := re.search(r"Could not (?:override|append to config) '([^'=]+)", text):
         return no_such_key(key[1])
     if choice := re.search(r"Could not (?:find|load) '([\w/]+)/([^'/]*)'", text):
-        found = re.findall(r"^\t(\S+)$", text, re.MULTILINE)
-        return no_such_choice(choice[1], choice[2], found)
+        return no_such_choice(choice[1], choice[2], re.findall(r"^\t(\S+)$", text, re.MULTILINE))
     if several := re.search(r"Ambiguous value for argument '([^']+)'", text):
         return f"{several[1]} has several values; for a sweep: python train.py -m {several[1]}"
-    if ours := re.search(r"UserError raised while resolving interpolation: (.*)", text):
-        return ours[1]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return " ".join(lines[:2])

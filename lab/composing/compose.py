@@ -5,9 +5,9 @@ from __future__ import annotations
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
+from lab import HOME
 from lab.composing.command_line import explaining_hydra
 from lab.composing.rules import validated
-from lab.composing.suggestions import CONF
 from lab.config import Config
 
 
@@ -23,7 +23,7 @@ def compose_config(*overrides: str) -> Config:
     >>> compose_config("function=relu", "steps=3").steps
     3
     """
-    with explaining_hydra(), initialize_config_dir(str(CONF), version_base="1.3"):
+    with explaining_hydra(), initialize_config_dir(str(HOME / "conf"), version_base="1.3"):
         cfg = compose("config", list(overrides), return_hydra_config=True)
     keys = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
     return validated(keys, cfg.hydra.runtime.choices, overrides)

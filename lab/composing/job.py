@@ -49,56 +49,55 @@ def run_job(train: Train, cfg: DictConfig) -> float:
     """
     hydra_cfg = HydraConfig.get()
     folder = Path(hydra_cfg.runtime.output_dir)
-    if cfg.get("show"):
-        _show(cfg, folder)
-        return math.nan
-    run_path = Path(os.path.relpath(folder, hydra_cfg.runtime.cwd))
+    name = Path(os.path.relpath(folder, hydra_cfg.runtime.cwd)).as_posix()
     if hydra_cfg.mode == RunMode.MULTIRUN:
-        return _in_sweep(train, cfg, folder, run_path)
-    run = _alone(train, cfg, folder, run_path)
-    if run.signal is not None:
-        sys.exit(128 + run.signal)
-    assert run.summary.final_loss is not None
-    return run.summary.final_loss
+        return _in_sweep(train, cfg, folder, name)
+    return _alone(train, cfg, folder, name)
 
 
-def _show(cfg: DictConfig, folder: Path) -> None:
-    """Print what the key `show` asks for, and leave no folder."""
-    try:
-        with errors_as_messages():
-            if cfg.show != "backward":
-                raise UserError(f"show={cfg.show} is not valid; use backward or null")
-            config = validated(cfg, HydraConfig.get().runtime.choices, typed_overrides())
-            print(backward_in_words(config))
-    finally:
-        with suppress(OSError):  # it may be the folder of a run
-            folder.rmdir()
-
-
-def _alone(train: Train, cfg: DictConfig, folder: Path, run_path: Path) -> Run:
+def _alone(train: Train, cfg: DictConfig, folder: Path, name: str) -> float:
     was_there = (folder / SUMMARY).exists()
     try:
         with errors_as_messages():  # before Hydra adds lines of its own to an error
-            run = _start(train, cfg, folder)
+            config = _config(cfg)
+            if cfg.show == "backward":
+                print(backward_in_words(config))
+                return math.nan
+            run = _train(train, _checked(config, folder), folder)
     except SystemExit:
-        with suppress(OSError):  # it holds a run, or files of somebody else
-            folder.rmdir()
         if not was_there and (folder / SUMMARY).exists():
-            log.info("run: %s", run_path.as_posix())
+            log.info("run: %s", name)
         raise
+    finally:
+        with suppress(OSError):  # only a folder without a run is empty
+            folder.rmdir()
     log.info(run.summary.outcome())
     if run.summary.data == "digits" and run.config.model.get("init") == "normal":
         log.info("hint: the digits train best with model.init=he optimizer.lr=1.0")
-    log.info("run: %s", run_path.as_posix())
-    if run.signal is None:
-        log.info("view with: tensorboard --logdir %s", shlex.quote(run_path.as_posix()))
-    else:
-        override = f"resume={quoted(run_path)}"
-        log.info("resume with: python train.py %s", shlex.quote(override))
-    return run
+    log.info("run: %s", name)
+    if run.signal is not None:
+        log.info("resume with: python train.py %s", shlex.quote(f"resume={quoted(name)}"))
+        sys.exit(128 + run.signal)
+    log.info("view with: tensorboard --logdir %s", shlex.quote(name))
+    return _loss(run.summary)
 
 
-def _in_sweep(train: Train, cfg: DictConfig, folder: Path, run_path: Path) -> float:
+def _checked(config: Config, folder: Path) -> Config:
+    """The config of a run that may use this folder; on a resume, that of the run in it."""
+    cwd = HydraConfig.get().runtime.cwd
+    if folder == Path(cwd, "outputs"):
+        raise UserError("hydra.run.dir=outputs is not possible: that folder holds the runs")
+    if config.resume is None:
+        return config
+    if not folder.samefile(Path(cwd, config.resume)):
+        raise UserError(
+            f"hydra.run.dir={folder} is not possible with resume={config.resume}: a resumed run "
+            "stays in its folder"
+        )
+    return resumed(config, folder)
+
+
+def _in_sweep(train: Train, cfg: DictConfig, folder: Path, name: str) -> float:
     """Print one line, whatever happens; an error does not stop the other jobs."""
     try:
         config = _config(cfg)
@@ -106,29 +105,23 @@ def _in_sweep(train: Train, cfg: DictConfig, folder: Path, run_path: Path) -> fl
         if earlier is not None and earlier.status in ENDED:
             # Printed, as a line in train.log would change a folder that has to stay as it is.
             said = f"{earlier.status} earlier, last loss {earlier.final_loss}"
-            print(f"{run_path.as_posix()}: {said}", flush=True)
+            print(f"{name}: {said}", flush=True)
             return _loss(earlier)
-        run = _train(
-            train,
-            dataclasses.replace(
-                config,
-                progress=bool(config.progress),
-                resume=None if earlier is None else str(folder),
-            ),
-            folder,
-        )
+        resume = None if earlier is None else str(folder)
+        config = dataclasses.replace(config, progress=bool(config.progress), resume=resume)
+        run = _train(train, config, folder)
     except AnotherRun as error:
-        print(f"{run_path.as_posix()}: {error}", file=sys.stderr, flush=True)
+        print(f"{name}: {error}", file=sys.stderr, flush=True)
         raise
     except Exception as error:
-        log.error("%s: %s", run_path.as_posix(), one_line(error))
+        log.error("%s: %s", name, one_line(error))
         if not (folder / SUMMARY).exists():
             file_log.error(user_traceback(error))
             keys: Any = OmegaConf.to_container(cfg)
             choices = HydraConfig.get().runtime.choices
             record_failure(folder, Summary.of_keys(keys, choices, typed_overrides()), error)
         return math.inf
-    log.info("%s: %s", run_path.as_posix(), run.summary.outcome())
+    log.info("%s: %s", name, run.summary.outcome())
     if run.signal is not None and sweep.current is not None:
         sys.exit(128 + run.signal)  # this process is the sweep's own, and no worker of it
     return _loss(run.summary)
@@ -136,22 +129,8 @@ def _in_sweep(train: Train, cfg: DictConfig, folder: Path, run_path: Path) -> fl
 
 def _loss(summary: Summary) -> float:
     """What a sweeper minimises."""
-    finished = summary.status == "finished" and summary.final_loss is not None
-    return summary.final_loss if finished else math.inf  # type: ignore[return-value]
-
-
-def _start(train: Train, cfg: DictConfig, folder: Path) -> Run:
-    config, cwd = _config(cfg), HydraConfig.get().runtime.cwd
-    if folder == Path(cwd, "outputs"):
-        raise UserError("hydra.run.dir=outputs is not possible: that folder holds the runs")
-    if config.resume:
-        if not folder.samefile(Path(cwd, config.resume)):
-            raise UserError(
-                f"hydra.run.dir={folder} is not possible with resume={config.resume}: a resumed "
-                "run stays in its folder"
-            )
-        config = resumed(config, folder)
-    return _train(train, config, folder)
+    loss = summary.final_loss if summary.status == "finished" else None
+    return math.inf if loss is None else loss
 
 
 def _config(cfg: DictConfig) -> Config:

@@ -32,16 +32,25 @@ def run_name(choices: Mapping[str, str], device: str, overrides: Sequence[str] =
     return re.sub(r"[^\w.+-]+", "-", "_".join(parts), flags=re.ASCII)[:LONGEST]
 
 
-def quoted(path: Path) -> str:
-    """The path as a value in an override: Hydra wants quotes around most characters.
+def quoted(text: str) -> str:
+    """A text as the value of an override: Hydra wants quotes around most characters.
 
-    >>> quoted(Path("outputs/run")), quoted(Path("my runs/a=b")), quoted(Path("2024"))
+    >>> quoted("outputs/run"), quoted("my runs/a=b"), quoted("2024")
     ('outputs/run', '"my runs/a=b"', '"2024"')
     """
-    text = path.as_posix()
-    plain = re.fullmatch(r"[A-Za-z_][\w./+-]*", text, flags=re.ASCII)
-    words = ("null", "true", "false", "nan", "inf")
-    return text if plain and text.lower() not in words else '"{}"'.format(text.replace('"', r"\""))
+    plain = r"(?!(null|true|false|nan|inf)$)[a-z_][\w./+-]*"
+    is_plain = re.fullmatch(plain, text, flags=re.ASCII | re.IGNORECASE)
+    return text if is_plain else '"{}"'.format(text.replace('"', r"\""))
+
+
+def run_to_resume(resume: str | int) -> Path:
+    """The run folder that the key `resume` names; its `checkpoint.pt` stands for it.
+
+    >>> run_to_resume("outputs/run/checkpoint.pt").as_posix()
+    'outputs/run'
+    """
+    path = Path(str(resume))
+    return path.parent if path.name == "checkpoint.pt" else path
 
 
 def _name_of_this_job(device: str) -> str:
@@ -57,8 +66,7 @@ def typed_overrides() -> tuple[str, ...]:
 
 def _run_folder(device: str, resume: str | None) -> str:
     if resume:
-        folder = Path(str(resume))
-        return str(folder.parent if folder.name == "checkpoint.pt" else folder)
+        return str(run_to_resume(resume))
     return f"outputs/{_name_of_this_job(device)}_{_this_moment()}"
 
 

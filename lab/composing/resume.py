@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import os
-from contextlib import nullcontext
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from lab.composing.rules import as_typed
+from omegaconf import OmegaConf
+
+from lab.composing.keys import as_typed
 from lab.config import Config
-from lab.devices import pick_device
 from lab.errors import UserError
 from lab.files import locked
 from lab.jsonable import jsonable
@@ -24,10 +24,8 @@ ENDED = ("finished", "diverged")  # the same config would end the same again
 IS_RESUMED = "LAB_SWEEP_IS_RESUMED"  # environment: not empty in the jobs of a sweep started again
 
 
-class AnotherRun(UserError):
+class AnotherRun(Exception):
     """The folder of a job holds a run of another config."""
-
-    exit_code = 1
 
 
 def resumed(typed: Config, folder: Path) -> Config:
@@ -53,23 +51,11 @@ def resumed(typed: Config, folder: Path) -> Config:
                     f"{key}={as_typed(now)} is not possible: the run in {folder} has "
                     f"{key}={as_typed(before)}; leave {key} out, or start a new run"
                 )
-    try:
-        pick_device(own.device)
-    except UserError as error:
-        raise UserError(
-            f"resume={typed.resume} is not possible here: the run used device={own.device}, which "
-            "this machine or this PyTorch does not have; resume it where there is one"
-        ) from error
     return dataclasses.replace(own, **changes)
 
 
 def _value(config: Config, key: str) -> Any:
-    if key in config.choices:
-        return config.choices[key]
-    value: Any = config.keys
-    for part in key.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    return value
+    return config.choices.get(key) or OmegaConf.select(OmegaConf.create(config.keys), key)
 
 
 def earlier_run(config: Config, folder: Path) -> Summary | None:
@@ -92,8 +78,10 @@ def earlier_run(config: Config, folder: Path) -> Summary | None:
     place = _place_of(config, folder)
     if place is None:
         return None
-    with locked(place, wait=True) if _summary(place).status == "running" else nullcontext():
-        summary = _summary(place)
+    summary = _summary(place)
+    if summary.status == "running":
+        with locked(place, wait=True):
+            summary = _summary(place)
     if place != folder:
         folder.rmdir()
         if summary.status not in ENDED:
@@ -108,24 +96,15 @@ def earlier_run(config: Config, folder: Path) -> Summary | None:
 
 
 def _place_of(config: Config, folder: Path) -> Path | None:
-    wanted = _identity(config)
     beside = sorted(folder.parent.iterdir()) if os.environ.get(IS_RESUMED) else []
     for place in (folder, *beside):
-        file = place / SUMMARY
-        if file.is_file() and _recorded_identity(place, file.stat().st_mtime_ns) == wanted:
-            return place
+        # A run that is damaged, or failed for want of a key, is none of this config.
+        with suppress(UserError, TypeError):
+            if _identity(recorded_config(place)) == _identity(config):
+                return place
     if (folder / SUMMARY).exists():
         raise AnotherRun("the folder holds a run of another config; use another folder")
     return None
-
-
-@functools.cache
-def _recorded_identity(folder: Path, changed_ns: int) -> Any:
-    """The identity of the run in a folder, read once for each time that its summary changes."""
-    try:
-        return _identity(recorded_config(folder))
-    except (UserError, TypeError):  # damaged; or a job that failed for want of a key
-        return None
 
 
 def _identity(config: Config) -> Any:

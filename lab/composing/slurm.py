@@ -7,25 +7,21 @@ the first job that was lost.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import io
 import math
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from unittest import mock
 
-from hydra.core.singleton import Singleton
 from hydra.core.utils import JobReturn, JobStatus
 
 from lab.composing import sweep
 from lab.errors import UserError
-
-if TYPE_CHECKING:
-    from hydra_plugins.hydra_submitit_launcher.submitit_launcher import SlurmLauncher
 
 RESULT_SECONDS = 15  # a shared disk may show the result of a job after Slurm has reported its end
 SQUEUE = ("squeue", "--me", "--noheader", "--array", "--states=all", "--format=%i %T")
@@ -36,28 +32,40 @@ ENDS = (  # states of jobs that have ended, one way or another
 
 
 def launch(
-    job: SlurmLauncher, job_overrides: Sequence[Sequence[str]], first_number: int
+    submit: Callable[..., Sequence[Any]],
+    params: dict[str, Any],
+    job_overrides: Sequence[Sequence[str]],
+    first_number: int,
 ) -> list[JobReturn]:
     """Run the jobs of a sweep as one array.
 
     Args:
-        job: submitit's launcher, which is what each job of the array calls.
+        submit: the `launch` of submitit's launcher.
+        params: of that launcher, the keys of slurm.yaml.
         job_overrides: the overrides of each job.
         first_number: of the first job in the sweep.
 
     Returns:
-        What each job returned; inf for a job that was lost, and a line in `sweep.current.lost`.
+        What each job returned; inf for a job that was lost, which is named on stderr.
 
     Raises:
         UserError: there is no Slurm, or it refuses the array.
         KeyboardInterrupt: Ctrl-C; the jobs have then been cancelled and have ended.
     """
-    submissions = Path(job.params["submitit_folder"]).parent
+    submissions = Path(params["submitit_folder"]).parent
+    # One thread for each CPU, which `threads: auto` is for one CPU; what was typed comes later.
+    cpus = params["cpus_per_task"] or 1
+    threads = [f"threads={cpus}"] if cpus > 1 else []
     try:
         if earlier := _arrays(submissions):  # their launcher may have been killed
-            _wait(earlier, "waiting for Slurm jobs of an earlier start")
-        submitted = _submit(job, job_overrides, first_number)
-        print(f"submitted: Slurm jobs {submitted[0].job_id} to {submitted[-1].job_id}", flush=True)
+            ids = " ".join(earlier)
+            print(
+                f"waiting for Slurm jobs of an earlier start: {ids}; to end them: scancel {ids}",
+                flush=True,
+            )
+            _wait(earlier)
+        jobs = _submitted(submit, [[*threads, *words] for words in job_overrides], first_number)
+        print(f"submitted: Slurm jobs {jobs[0].job_id} to {jobs[-1].job_id}", flush=True)
         states = _wait(_arrays(submissions))
     except KeyboardInterrupt:
         if arrays := _arrays(submissions):
@@ -66,37 +74,23 @@ def launch(
             _wait(arrays)
         raise
     deadline = time.monotonic() + RESULT_SECONDS
-    while time.monotonic() < deadline and not all(_has_result(one) for one in submitted):
-        time.sleep(1)
-    return [
-        _returned(one, f"job {number} ({' '.join(overrides)})", states.get(one.job_id, "unknown"))
-        for number, (one, overrides) in enumerate(
-            zip(submitted, job_overrides, strict=True), first_number
-        )
-    ]
+    returned = []
+    for number, (job, overrides) in enumerate(zip(jobs, job_overrides, strict=True), first_number):
+        while not job.paths.result_pickle.exists() and time.monotonic() < deadline:
+            time.sleep(1)
+        name = f"job {number} ({' '.join(overrides)})"
+        returned.append(_returned(job, name, states.get(job.job_id, "unknown")))
+    return returned
 
 
-def _submit(job: SlurmLauncher, job_overrides: Sequence[Sequence[str]], first: int) -> list[Any]:
-    import submitit
-    from hydra_plugins.hydra_submitit_launcher.config import BaseQueueConf
+def _submitted(submit: Callable[..., Sequence[Any]], *jobs: Any) -> Sequence[Any]:
+    """The jobs of the array as submitit has them, and not, as it would, their results."""
+    from submitit import SlurmJob
 
-    params = dict(job.params)
-    folder, _ = params.pop("submitit_folder"), params.pop("max_num_timeout")
-    shared = {key.name for key in dataclasses.fields(BaseQueueConf)}
-    params = {key if key in shared else f"slurm_{key}": params[key] for key in params}
-    threads = f"threads={params['cpus_per_task'] or 1}"
-    arguments = []
-    for number, overrides in enumerate(job_overrides, first):
-        # One thread for each CPU, which `threads: auto` is for one CPU.
-        if threads != "threads=1" and not any(word.startswith("threads=") for word in overrides):
-            overrides = [*overrides, threads]
-        state = Singleton.get_state()
-        arguments.append((list(overrides), "hydra.sweep.dir", number, f"job {number}", state))
+    unheard = contextlib.redirect_stderr(io.StringIO())  # submitit copies what sbatch says to it
     try:
-        executor = submitit.AutoExecutor(folder, cluster="slurm", slurm_max_num_timeout=0)
-        executor.update_parameters(**params)
-        with contextlib.redirect_stderr(io.StringIO()):  # submitit copies what sbatch says to it
-            return executor.map_array(job, *zip(*arguments, strict=True))
+        with mock.patch.object(SlurmJob, "results", lambda job: [job]), unheard:
+            return submit(*jobs)
     except RuntimeError as error:
         raise UserError(_why_refused(str(error))) from error
 
@@ -110,9 +104,7 @@ def _why_refused(text: str) -> str:
         )
     reason = re.sub(r".*(error|failed): ", "", text.strip().splitlines()[-1])
     if "partition" in reason:
-        command = ["sinfo", "--noheader", "--format=%R"]
-        names = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split()
-        reason += f"; use hydra.launcher.partition=NAME, one of {', '.join(names)}"
+        reason += "; use hydra.launcher.partition=NAME with a name that sinfo lists"
     return f"Slurm refuses the sweep: {reason}"
 
 
@@ -121,12 +113,12 @@ def _arrays(submissions: Path) -> list[str]:
     return sorted({path.name.partition("_")[0] for path in submissions.glob("[0-9]*")})
 
 
-def _wait(arrays: Sequence[str], why: str = "") -> dict[str, str]:
+def _wait(arrays: Sequence[str]) -> dict[str, str]:
     """Wait until every job of these arrays has ended; return the last state of each."""
+    command = [*SQUEUE, f"--jobs={','.join(arrays)}"]
     last: dict[str, str] = {}
     started = time.monotonic()
     while True:
-        command = [*SQUEUE, f"--jobs={','.join(arrays)}"]
         asked = subprocess.run(command, capture_output=True, text=True, check=False)
         known = dict(line.split() for line in asked.stdout.splitlines())
         last |= known
@@ -134,30 +126,21 @@ def _wait(arrays: Sequence[str], why: str = "") -> dict[str, str]:
         answered = asked.returncode == 0 or "Invalid job id" in asked.stderr
         if answered and all(state in ENDS for state in known.values()):
             return last
-        if why:
-            print(f"{why}: {' '.join(arrays)}; to end them: scancel {' '.join(arrays)}", flush=True)
-            why = ""
         time.sleep(min(30, 1 + (time.monotonic() - started) / 20))
 
 
-def _has_result(job: Any) -> bool:
-    return job.paths.result_pickle.exists()
-
-
 def _returned(job: Any, name: str, state: str) -> JobReturn:
-    """What a job returned; a line in `sweep.current.lost` if that is nothing."""
+    """What a job returned; inf, and a line on stderr, if that is nothing."""
     from submitit.core.utils import pickle_load
 
-    if state not in ENDS:
-        state = f"it left Slurm's queue, where it was last {state}"
-    if _has_result(job):
+    reason = f"its last state in Slurm's queue was {state}"
+    if job.paths.result_pickle.exists():
         outcome, result = pickle_load(job.paths.result_pickle)
         if outcome == "success" and result.status == JobStatus.COMPLETED:
             return result
         # The error of a job that was refused, or the traceback of one that could not start.
-        state = str(result if outcome == "error" else result._return_value).splitlines()[-1]
+        reason = str(result if outcome == "error" else result._return_value).splitlines()[-1]
     assert sweep.current is not None
-    sweep.current.lost.append(f"{name} was lost: {state}; see {job.paths.stderr}")
-    lost = JobReturn(status=JobStatus.COMPLETED)
-    lost.return_value = math.inf
-    return lost
+    sweep.current.has_lost = True
+    print(f"{name} was lost: {reason}; see {job.paths.stderr}", file=sys.stderr, flush=True)
+    return JobReturn(status=JobStatus.COMPLETED, _return_value=math.inf)

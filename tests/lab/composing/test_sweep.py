@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import pytest
@@ -15,24 +14,37 @@ from conftest import HOME, THREADS, command
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
+import lab.composing.sweep
 from lab.composing.names import register_resolvers
-from lab.composing.sweep import CompareRuns
+from lab.composing.resume import IS_RESUMED
+from lab.composing.sweep import Sweep, sweep_compared
+from lab.errors import errors_as_messages
 from lab.recording.reading import read_run, read_runs
 from lab.recording.summary import Summary
 from tests.recorded import write_run
 from tests.typed import typed, wait_for
 
 
-def end_sweep(folder):
-    """Exit code of the callback as Hydra calls it; 0 where it returns."""
-    config = OmegaConf.create({"hydra": {"sweep": {"dir": str(folder)}}})
+def end_sweep(folder, *overrides, question="", look_at=""):
+    """Exit code of a sweep that has left these runs; 0 where none is raised."""
+    hydra = {
+        "sweep": {"dir": str(folder), "subdir": "0"},
+        "overrides": {"task": [*overrides]},
+        "launcher": {"_target_": "basic"},
+    }
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            CompareRuns().on_multirun_end(config=config, config_name="config")
+        with errors_as_messages(), sweep_compared():
+            Sweep(question, look_at).on_multirun_start(OmegaConf.create({"hydra": hydra}))
     except SystemExit as exit:
         return exit.code
     return 0
+
+
+@pytest.fixture(autouse=True)
+def _no_sweep_is_left(monkeypatch):
+    monkeypatch.setattr(lab.composing.sweep, "current", None)
+    for name in ("PYTHONPATH", IS_RESUMED):
+        monkeypatch.setenv(name, os.environ.get(name, ""))
 
 
 def test_what_to_look_at_is_named_as_seen_from_here(tmp_path, monkeypatch, capsys):
@@ -47,22 +59,23 @@ def test_what_to_look_at_is_named_as_seen_from_here(tmp_path, monkeypatch, capsy
 
 def test_an_experiment_prints_its_question_first_and_what_to_look_at_last(tmp_path, capsys):
     write_run(tmp_path / "0_builtin", [3.0, 2.0])
-    hydra = {
-        "sweep": {"dir": str(tmp_path), "subdir": "0"},
-        "overrides": {"task": ["experiment=kink"]},
-        "launcher": {"_target_": "basic"},
-    }
-    config, experiment = OmegaConf.create({"hydra": hydra}), CompareRuns("Why?", "Look at this.")
+    texts = {"question": "Why?", "look_at": "Look at this."}
+    end_sweep(tmp_path, "experiment=kink", **texts)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Why?"
+    assert lines[1].startswith("Loss curves")
+    assert lines[-1] == "Look at this."
+    # With another seed the numbers in it need not hold.
+    end_sweep(tmp_path, "experiment=kink", "seed=1", **texts)
+    assert "Look at this." not in capsys.readouterr().out
+
+
+def test_a_single_run_of_an_experiment_prints_them_too(capsys):
+    config = OmegaConf.create({"hydra": {"overrides": {"task": ["experiment=descend"]}}})
+    experiment = Sweep("Why?", "Look at this.")
     experiment.on_run_start(config)
     experiment.on_run_end(config)
-    experiment.on_multirun_end(config)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[:2] == ["Why?", "Look at this."]
-    assert lines[2].startswith("Loss curves")
-    assert lines[-1] == "Look at this."
-    config.hydra.overrides.task.append("seed=1")  # for which the numbers in it need not hold
-    experiment.on_run_end(config)
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().out.splitlines() == ["Why?", "Look at this."]
 
 
 @pytest.mark.parametrize(
