@@ -33,7 +33,7 @@ def report(exercise: Exercise, verdict: Verdict) -> str:
     if printed := verdict.printed.rstrip().splitlines():
         left_out = ["..."] if len(printed) > PRINTED_LINES else []
         blocks.append("\n".join(["Your code printed:", *left_out, *printed[-PRINTED_LINES:]]))
-    if exercise.is_own:
+    if exercise.is_own and verdict.verdict != "missing":
         blocks.append(_advice(exercise, verdict))
     lines = [f"Exercise {exercise.number}, {exercise.name}: {_state(verdict)}"]
     for finding in findings:
