@@ -136,7 +136,7 @@ def _exercises(
     if options.watch:
         return watch(exercises, **how)
     if options.json:
-        verdicts = list(grade_all(exercises, at_once=os.cpu_count() or 1, **how))
+        verdicts = list(grade_all(exercises, **how))
         for verdict in verdicts:
             print(verdict.printed, end="", file=sys.stderr)
         pairs = zip(exercises, verdicts, strict=True)

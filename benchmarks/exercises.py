@@ -10,7 +10,6 @@ a right answer is refused.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 from dataclasses import replace
@@ -33,7 +32,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         answers = right_answers(Path(folder))
         for seed in range(seeds):
-            verdicts = grade_all(answers, at_once=os.cpu_count() or 1, seed=seed)
+            verdicts = grade_all(answers, seed=seed)
             wrong = [
                 pair for pair in zip(answers, verdicts, strict=True) if not pair[1].as_declared
             ]

@@ -50,7 +50,7 @@ def verdicts_on(targets: list[str], seconds: float, **how: Any) -> Iterator[Verd
             ready += outcome.value
             calls += [partial(_check, target, folder, i, how) for i in range(len(outcome.value))]
         else:
-            ready.append(_not_returned(target.removeprefix("functions."), outcome, "import"))
+            ready.append(not_returned(target.removeprefix("functions."), outcome, "import"))
     outcomes = call_in_children(calls, seconds, at_once)
     for name in ready:
         if isinstance(name, Verdict):
@@ -62,7 +62,7 @@ def verdicts_on(targets: list[str], seconds: float, **how: Any) -> Iterator[Verd
             verdict.printed = outcome.printed
             yield verdict
         else:
-            yield _not_returned(name, outcome, "check failed")
+            yield not_returned(name, outcome, "check failed")
 
 
 def picture_of(target: str, file: Path, seconds: float, **how: Any) -> str:
@@ -91,7 +91,8 @@ def _draw(target: str, folder: str, file: str, how: dict[str, Any]) -> str:
     return save_plot(found[0], Path(file), **how)
 
 
-def _not_returned(name: str, outcome: Outcome, kind: str) -> Verdict:
+def not_returned(name: str, outcome: Outcome, kind: str) -> Verdict:
+    """The verdict where a child ended without one; `kind` of finding if it raised."""
     kind = {"timed out": "timed out", "died": "crashed"}.get(outcome.how, kind)
     text = f"Importing it raises {outcome.text}" if kind == "import" else outcome.text
     return Verdict(

@@ -6,7 +6,7 @@
     classroom  a folder of answers: marks, table, feedback
 
 Other wings and the commands import these modules alone. Private: answers (what is wrong with an
-answer; it runs in the child) and terminal (keys, colours).
+answer; it runs in the child, and its sentences are in words.toml) and terminal (keys, colours).
 """
 
 __all__ = ["classroom", "exercise", "grading", "session"]

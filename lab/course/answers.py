@@ -2,7 +2,7 @@
 
 The solution holds all that is needed: the right answer, inputs to try it on, what the task asks for
 beyond right gradients, and typical wrong answers. The docstring of a wrong answer is the sentence
-for a learner whose answer gives the same numbers.
+for a learner whose answer gives the same numbers. All other sentences are in words.toml.
 """
 
 from __future__ import annotations
@@ -10,18 +10,21 @@ from __future__ import annotations
 import inspect
 import itertools
 import re
+import tomllib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from lab.checking.check import check_function
 from lab.checking.numbers import gradients, index_text
-from lab.checking.samples import Case, can_need_grad, declared_inputs
+from lab.checking.samples import Case, can_need_grad, copied, in_float64
 from lab.checking.targets import functions_in, module_of_file
 from lab.checking.users_code import Crash, users_code
 from lab.checking.verdict import Finding, Verdict
@@ -29,6 +32,7 @@ from lab.course.exercise import Exercise
 from lab.errors import UserError, users_lines
 
 DECLARATIONS = ("sample_inputs", "kink_inputs", "surrogate", "no_gradient", "mistake")
+_WORDS: dict[str, str] = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
 
 
 @dataclass(frozen=True)
@@ -53,22 +57,26 @@ class Task:
     def has_gradient(self) -> bool:
         return inspect.isclass(self.right) or "gradient" in self.asks_for
 
+    @property
+    def asks_for_second(self) -> bool:
+        return not {"second_derivative", "once_differentiable"}.isdisjoint(self.asks_for)
+
 
 @dataclass(frozen=True)
 class Question:
     """One thing in which an answer must agree with the solution.
 
     Args:
-        kind: of the finding if it does not.
-        text: the sentence then; `{}` stands for the first difference.
+        kind: of the finding if it does not, and the key of its sentence in words.toml.
         doing: where the answer raises, if it does.
         numbers: the tensors to compare, from a Function or a plain function.
+        words: what the sentence names, beside the first difference.
     """
 
     kind: str
-    text: str
     doing: str
     numbers: Callable[[Any], list[Any]]
+    words: dict[str, Any]
 
 
 def judge(
@@ -112,9 +120,7 @@ def task_of(solution: Path, device: str, seed: int) -> Task:
     with torch.random.fork_rng([]):
         torch.manual_seed(seed)
         samples, kinks = (
-            declared_inputs(getattr(declared, method), f"{method}()", device)
-            if hasattr(declared, method)
-            else []
+            [in_float64(args, device) for args in getattr(declared, method, list)()]
             for method in ("sample_inputs", "kink_inputs")
         )
     return Task(right, mistakes, getattr(declared, "asks_for", ()), samples, kinks)
@@ -128,21 +134,18 @@ def numbers_for_proof(function: Any, task: Task, secret: int) -> list[float]:
     that fails in float64 is asked in float32.
     """
 
-    def random_like(tensor: torch.Tensor) -> torch.Tensor:
+    def random_like(tensor: Tensor) -> Tensor:
         return torch.rand(tensor.shape, dtype=torch.float64).to(tensor)
 
     proof: list[float] = []
     for args in task.samples:
-        numbers = None
+        numbers: list[Any] = []
         for dtype in (torch.float64, torch.float32):
             torch.manual_seed(secret + len(proof))
             moved = [arg + 1e-2 * random_like(arg) if can_need_grad(arg) else arg for arg in args]
             typed = _with_dtype(moved, dtype)
-            question = partial(_gradients, typed, random_like)
-            numbers = numbers or _tried(
-                question if task.has_gradient else partial(_values, typed), function
-            )
-        proof += torch.cat([tensor.flatten() for tensor in numbers or []]).tolist()
+            numbers = numbers or _tried(_main_numbers(task, typed, random_like), function)
+        proof += [n for tensor in numbers for n in tensor.flatten().tolist()]
     return proof
 
 
@@ -154,19 +157,16 @@ def _answer(exercise: Exercise, task: Task) -> Any:
     name = exercise.defines
     with users_code("when the file is run"):
         answer: Any = getattr(module_of_file(exercise.file), name, None)
-    kind = "torch.autograd.Function" if inspect.isclass(task.right) else "function"
-    if inspect.isclass(answer) and issubclass(answer, torch.nn.Module):
-        text = f"{name} is an nn.Module. Write class {name}(torch.autograd.Function)."
-        raise Crash(UserError(text), "when the file is run", "no Function")
-    if not callable(answer) or inspect.isclass(answer) != inspect.isclass(task.right):
-        text = f"This file defines no {kind} named {name}."
-        raise Crash(UserError(text), "when the file is run", f"no {kind.rpartition('.')[2]}")
-    if not inspect.isclass(answer):
+    is_class = inspect.isclass(task.right)
+    if not callable(answer) or inspect.isclass(answer) != is_class:
+        kind = "no Function" if is_class else "no function"
+        raise Crash(UserError(_WORDS[kind].format(name=name)), "when the file is run", kind)
+    if not is_class:
         answer.sample_inputs = lambda: task.samples
         return answer
     for declaration in DECLARATIONS:
         for cls in answer.__mro__:
-            if cls.__module__ == answer.__module__ and declaration in vars(cls):
+            if declaration in vars(cls):
                 delattr(cls, declaration)
         if declaration in vars(task.right):
             setattr(answer, declaration, vars(task.right)[declaration])
@@ -175,25 +175,19 @@ def _answer(exercise: Exercise, task: Task) -> Any:
 
 def _judged(name: str, answer: Any, task: Task, how: dict[str, Any]) -> Verdict:
     verdict = check_function(answer, **how) if task.has_gradient else Verdict(name)
-    remark = ""
-    if verdict.kinds == ["second derivative"] and not _asks_for_second(task):
-        remark = f"This exercise does not ask for a second derivative. {verdict.findings[0].text}"
+    key = ""
+    if verdict.kinds == ["second derivative"] and not task.asks_for_second:
+        key = "second not asked for"
     elif single := _right_in_float32(answer, task, verdict):
-        task = single
-        verdict.second_derivative = _second_state(answer, task)
-        remark = (
-            "The gradients are right in float32, in which the networks here are trained. In "
-            f"float64: {verdict.findings[0].text}"
-        )
-    if remark:
-        verdict.notes.append(remark)
+        key, task = "right in float32", single
+        graphs = _tried(partial(_graphs, task.samples[0]), answer)
+        state = "no graph" if graphs else "raises"
+        verdict.second_derivative = "right" if any(graphs) else state
+    if key:
+        verdict.notes.append(_WORDS[key].format(found=verdict.findings[0].text))
         verdict.verdict = "surrogate" if verdict.declared == "surrogate" else "exact"
         verdict.findings, verdict.users_lines = [], ""
     return _compared(answer, task, verdict)
-
-
-def _asks_for_second(task: Task) -> bool:
-    return not {"second_derivative", "once_differentiable"}.isdisjoint(task.asks_for)
 
 
 def _right_in_float32(answer: Any, task: Task, verdict: Verdict) -> Task | None:
@@ -201,32 +195,16 @@ def _right_in_float32(answer: Any, task: Task, verdict: Verdict) -> Task | None:
     stopped = verdict.verdict == "cannot run" or set(verdict.kinds) == {"dtype"}
     if not stopped or not task.has_gradient or "second_derivative" in task.asks_for:
         return None
-    for question in [partial(_values, args) for args in task.samples]:
-        mine = _tried(question, answer)
-        if mine is None or _difference(mine, question(task.right)):
-            return None
     samples, kinks = (
         [_with_dtype(args, torch.float32) for args in some] for some in (task.samples, task.kinks)
     )
-    for question in [partial(_gradients, args, _waves) for args in samples + kinks]:
-        if not _alike(_tried(question, answer), _tried(question, task.right)):
+    for question in [
+        *(partial(_values, args) for args in task.samples),
+        *(partial(_gradients, args, _waves) for args in samples + kinks),
+    ]:
+        if _difference(_tried(question, answer), question(task.right)):
             return None
     return replace(task, samples=samples, kinks=kinks)
-
-
-def _second_state(answer: Any, task: Task) -> str:
-    """Whether backward leaves a graph, in the words of `Verdict.second_derivative`."""
-    case = Case(answer, _copies(task.samples[0]), 0, 0)
-    leaves = case.leaves()
-    inputs = [leaves[i] for i in case.floats]
-    try:
-        with users_code("in a second backward"):
-            outputs = case.outputs(*leaves)
-            grads = [torch.ones_like(output).requires_grad_() for output in outputs]
-            first = torch.autograd.grad(outputs, inputs, grads, create_graph=True)
-    except Crash:
-        return "raises"
-    return "right" if any(g.requires_grad for g in first) else "no graph"
 
 
 # ---- Beside the solution ------------------------------------------------------------------------
@@ -253,27 +231,39 @@ def _compared(answer: Any, task: Task, verdict: Verdict) -> Verdict:
     return verdict
 
 
+def _second_derivative(task: Task, verdict: Verdict) -> list[Finding]:
+    state = verdict.second_derivative
+    may_refuse = "once_differentiable" in task.asks_for
+    if not task.asks_for_second or state == "right" or (state == "refused" and may_refuse):
+        return []
+    what = _WORDS[state if state in ("refused", "raises") else "no graph"]
+    key = "second to refuse" if may_refuse else "second asked for"
+    return [Finding("second derivative", _WORDS[key].format(what=what))]
+
+
 def _differences(questions: Iterator[Question], answer: Any, task: Task) -> list[Finding]:
     """The first question in which the answer differs from the solution, as a finding."""
     for question in questions:
         with users_code(question.doing):
             mine = question.numbers(answer)
         if difference := _difference(mine, question.numbers(task.right)):
-            return [Finding(question.kind, question.text.format(difference))]
+            text = _WORDS[question.kind].format(difference=difference, **question.words)
+            return [Finding(question.kind, text)]
     return []
 
 
-def _difference(mine: list[Any], right: list[Any]) -> str:
+def _difference(mine: list[Any], right: list[Any], any_dtype: bool = False) -> str:
     """What is different first, in words; an empty text if nothing is."""
     if len(mine) != len(right):
         return f"it returns {len(mine)} values, expected {len(right)}"
     for a, b in zip(mine, right, strict=True):
-        if not isinstance(a, torch.Tensor):
-            missing = " (is a `return` missing?)" * (a is None)
-            return f"it returns {'None' if a is None else type(a).__name__}, no tensor{missing}"
+        if a is None:
+            return "it returns None, no tensor (is a `return` missing?)"
+        if not isinstance(a, Tensor):
+            return f"it returns {type(a).__name__}, no tensor"
         if a.shape != b.shape:
             return f"the result has shape {tuple(a.shape)}, expected {tuple(b.shape)}"
-        if a.dtype != b.dtype:
+        if a.dtype != b.dtype and not any_dtype:
             return f"the result has dtype {a.dtype}, expected {b.dtype}"
         wrong = ~_is_close(a, b).flatten()
         if wrong.any():
@@ -283,171 +273,141 @@ def _difference(mine: list[Any], right: list[Any]) -> str:
     return ""
 
 
-def _second_derivative(task: Task, verdict: Verdict) -> list[Finding]:
-    state = verdict.second_derivative
-    if not _asks_for_second(task) or state == "right":
-        return []
-    text = "The first derivative is right. This exercise asks for the second, too, but "
-    if "once_differentiable" in task.asks_for:
-        if state == "refused":
-            return []
-        text = "The first derivative is right. The second can't be, so refuse it in plain words, "
-        text += "with @once_differentiable on the line below @staticmethod; as it is, "
-    text += {"refused": "backward refuses it.", "raises": "a second backward raises an error."}.get(
-        state, "the result of backward has no graph to differentiate."
-    )
-    return [Finding("second derivative", text)]
-
-
 def _about_values(answer: Any, task: Task) -> Iterator[Question]:
     who = "forward" if inspect.isclass(answer) else answer.__name__
     for args in task.samples:
-        given = Case(answer, args, 0, 0).describe()
-        text = f"{who} does not compute what the exercise asks for: for {given}, {{}}."
-        yield Question("another forward", text, f"in {who}", partial(_values, args))
+        words = {"who": who, "given": Case(answer, args).describe()}
+        yield Question("another forward", f"in {who}", partial(_values, args), words)
         if inspect.isclass(answer):
-            text = (
-                "forward returns the right numbers, but not in x. Write them into x and return x."
-            )
-            yield Question("not in place", text, f"in {who}", partial(_arguments_afterwards, args))
+            yield Question("not in place", f"in {who}", partial(_edited, args), {})
 
 
 def _about_gradients(answer: Any, task: Task) -> Iterator[Question]:
     for args in task.kinks:
-        text = "At a point without a derivative, backward gives another number than this exercise "
-        text += "asks for: {}."
-        yield Question("kink", text, "in backward", partial(_gradients, args, _waves))
+        yield Question("kink", "in backward", partial(_gradients, args, _waves), {})
     for args in task.samples if inspect.isclass(answer) else ():
-        text = "A gradient has another shape than its input: {}. PyTorch sums it for you; in this "
-        text += "course sum it in backward."
-        yield Question("wrong shape", text, "in backward", partial(_shapes, args))
+        floats = Case(answer, args).floats
+        yield Question("wrong shape", "in backward", partial(_shapes, args, floats), {})
     for asked, args in itertools.product(task.asks_for, task.samples):
-        case = Case(answer, args, 0, 0)
+        case = Case(answer, args)
         if asked == "needs_input_grad":
             for needed in _subsets(case.floats):
                 names = " and ".join(case.names[i] for i in needed)
-                text = f"The gradients are right. But where only {names} needs one, backward also "
-                text += "computes others, which nobody uses. Return None for them; check "
-                text += "ctx.needs_input_grad."
-                doing = f"where only {names} needs a gradient"
-                yield Question("unneeded gradient", text, doing, partial(_computed, args, needed))
+                doing, numbers = (
+                    f"where only {names} needs a gradient",
+                    partial(_shapes, args, needed),
+                )
+                yield Question("unneeded gradient", doing, numbers, {"names": names})
         elif asked == "jvp":
-            text = "torch.func.jvp gives a wrong derivative along a tangent: {}."
-            yield Question("wrong jvp", text, "under torch.func.jvp", partial(_jvp, args))
+            yield Question("wrong jvp", "under torch.func.jvp", partial(_jvp, args), {})
         elif asked == "vmap":
             for dim in (0, -1):
-                name = f"torch.func.vmap with in_dims={dim}"
-                text = f"{name} does not give the numbers of one call for each element: {{}}."
-                yield Question("wrong vmap", text, f"under {name}", partial(_vmap, args, dim))
+                transform = f"torch.func.vmap with in_dims={dim}"
+                numbers = partial(_vmap, args, dim)
+                yield Question(
+                    "wrong vmap", f"under {transform}", numbers, {"transform": transform}
+                )
         elif asked == "fake":
             for dtype in (torch.float64, torch.float32):
-                text = f"The fake does not fit the operator, for a tensor of {dtype}: {{}}."
                 numbers = partial(_fake, _with_dtype(args, dtype))
-                yield Question("wrong fake", text, "in the fake", numbers)
+                yield Question("wrong fake", "in the fake", numbers, {"dtype": dtype})
 
 
 def _recognised(answer: Any, task: Task) -> list[Finding]:
     """The typical wrong answer that gives the same numbers as this one on all inputs."""
     mine = _all_numbers(answer, task)
-    if not any(mine) or _all_alike(mine, _all_numbers(task.right, task)):
+
+    def is_like(other: Any) -> bool:
+        pairs = zip(mine, _all_numbers(other, task), strict=True)
+        return not any(_difference(a, b, any_dtype=True) for a, b in pairs)
+
+    if not any(mine) or is_like(task.right):
         return []
-    for mistake in task.mistakes:
-        if _all_alike(mine, _all_numbers(mistake, task)):
-            name = mistake.__name__.removeprefix(f"{getattr(task.right, '__name__', '')}_")
-            kind = re.sub("(?<!^)([A-Z])", r" \1", name).replace("_", " ").lower()
-            return [Finding(kind, " ".join((mistake.__doc__ or "").split()))]
+    for mistake in filter(is_like, task.mistakes):
+        name = mistake.__name__.removeprefix(f"{getattr(task.right, '__name__', '')}_")
+        kind = re.sub("(?<!^)([A-Z])", r" \1", name).replace("_", " ").lower()
+        return [Finding(kind, " ".join((mistake.__doc__ or "").split()))]
     return []
 
 
 # ---- The numbers of a Function or a plain function ----------------------------------------------
 
 
-def _all_numbers(function: Any, task: Task) -> list[list[Any] | None]:
-    """All numbers by which one answer differs from another; None for what raises."""
-    questions: list[Callable[[Any], list[Any]]] = []
-    if task.has_gradient:
-        questions += [partial(_gradients, args, _waves) for args in task.samples + task.kinks]
-    else:
-        questions += [partial(_values, args) for args in task.samples]
+def _all_numbers(function: Any, task: Task) -> list[list[Any]]:
+    """All numbers by which one answer differs from another."""
+    questions = [_main_numbers(task, args) for args in task.samples]
     questions += [question.numbers for question in _about_gradients(function, task)]
     return [_tried(question, function) for question in questions]
 
 
-def _tried(question: Callable[[Any], list[Any]], function: Any) -> list[Any] | None:
-    try:
-        with users_code("when it is compared"):
-            return question(function)
-    except Crash:
-        return None
+def _tried(question: Callable[[Any], list[Any]], function: Any) -> list[Any]:
+    """The numbers; an empty list if the function raises."""
+    with suppress(Crash), users_code("when it is compared"):
+        return question(function)
+    return []
 
 
-def _all_alike(some: list[list[Any] | None], others: list[list[Any] | None]) -> bool:
-    return len(some) == len(others) and all(map(_alike, some, others))
-
-
-def _alike(some: list[Any] | None, others: list[Any] | None) -> bool:
-    if some is None or others is None:
-        return some is others
-    return len(some) == len(others) and all(
-        isinstance(a, torch.Tensor)
-        and isinstance(b, torch.Tensor)
-        and a.shape == b.shape
-        and bool(_is_close(a, b.to(a)).all())
-        for a, b in zip(some, others, strict=True)
-    )
-
-
-def _is_close(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def _is_close(a: Tensor, b: Tensor) -> Tensor:
     coarse = a.dtype == torch.float32
-    return torch.isclose(a, b, *((1e-3, 1e-4) if coarse else (1e-5, 1e-8)), equal_nan=True)
+    return torch.isclose(a, b.to(a), *((1e-3, 1e-4) if coarse else (1e-5, 1e-8)), equal_nan=True)
+
+
+def _waves(output: Tensor) -> Tensor:
+    """Numbers of both signs and of many sizes, in no order."""
+    return 2 * torch.arange(1, output.numel() + 1).to(output).sin().reshape(output.shape)
+
+
+def _main_numbers(
+    task: Task, args: tuple, grad_of: Callable[[Tensor], Tensor] = _waves
+) -> Callable[[Any], list[Any]]:
+    """Gradients; the outputs where the task asks for no gradient."""
+    return partial(_gradients, args, grad_of) if task.has_gradient else partial(_values, args)
 
 
 def _values(args: tuple, function: Any) -> list[Any]:
-    return _outputs(function, _copies(args))
+    returned = getattr(function, "apply", function)(*map(copied, args))
+    return list(returned) if isinstance(returned, tuple) else [returned]
 
 
-def _arguments_afterwards(args: tuple, function: Any) -> list[Any]:
-    copies = _copies(args)
-    _outputs(function, copies)
-    return [copy for copy in copies if isinstance(copy, torch.Tensor)]
+def _edited(args: tuple, function: Any) -> list[Any]:
+    """The tensors among the arguments as forward leaves them."""
+    copies = tuple(map(copied, args))
+    getattr(function, "apply", function)(*copies)
+    return [copy for copy in copies if isinstance(copy, Tensor)]
 
 
-def _gradients(
-    args: tuple, grad_of: Callable[[torch.Tensor], torch.Tensor], function: Any
-) -> list[Any]:
-    case = Case(function, _copies(args), 0, 0)
+def _gradients(args: tuple, grad_of: Callable[[Tensor], Tensor], function: Any) -> list[Any]:
+    case = Case(function, args)
     leaves = case.leaves()
     outputs = case.outputs(*leaves)
     grads = [n * grad_of(output) for n, output in enumerate(outputs, 1)]  # no two are alike
     return gradients(case, outputs, leaves, grads)
 
 
-def _shapes(args: tuple, function: Any) -> list[Any]:
-    """Zeros with the shapes of the gradients that backward itself returns."""
-    case = Case(function, args, 0, 0)
-    returned = _returned(case, case.floats)
-    pairs = [(returned[i], args[i]) for i in case.floats]
-    return [torch.zeros((arg if gradient is None else gradient).shape) for gradient, arg in pairs]
+def _graphs(args: tuple, function: Any) -> list[bool]:
+    """Whether what backward returns can be differentiated again, for each input."""
+    case = Case(function, args)
+    leaves = case.leaves()
+    outputs = case.outputs(*leaves)
+    grads = [torch.ones_like(output).requires_grad_() for output in outputs]
+    inputs = [leaves[i] for i in case.floats]
+    return [g.requires_grad for g in torch.autograd.grad(outputs, inputs, grads, create_graph=True)]
 
 
-def _computed(args: tuple, needed: list[int], function: Any) -> list[Any]:
-    """Whether backward returns a gradient, for each input."""
-    case = Case(function, args, 0, 0)
-    returned = _returned(case, needed)[: len(args)]
-    return [torch.tensor([gradient is not None for gradient in returned])]
-
-
-def _returned(case: Case, needed: list[int]) -> list[torch.Tensor | None]:
-    """What backward itself returns, before PyTorch completes it."""
-    outputs = _outputs(case.target, _copies(case.leaves(needed)))
+def _shapes(args: tuple, needed: list[int], function: Any) -> list[Any]:
+    """Zeros with the shapes of what backward itself returns; no element where that is None."""
+    case = Case(function, args)
+    outputs = _values(tuple(case.leaves(needed)), function)
     node: Any = next(output.grad_fn for output in outputs if can_need_grad(output))
     with torch.no_grad():  # as in a backward that is not to be differentiated
         returned = node.apply(*map(torch.ones_like, outputs))
-    return list(returned if isinstance(returned, tuple) else (returned,))
+    returned = returned if isinstance(returned, tuple) else (returned,)
+    return [torch.zeros(0 if returned[i] is None else returned[i].shape) for i in case.floats]
 
 
 def _jvp(args: tuple, function: Any) -> list[Any]:
-    return [torch.func.jvp(function.apply, _copies(args), tuple(map(_waves, args)))[1]]
+    copies = tuple(map(copied, args))
+    return [torch.func.jvp(function.apply, copies, tuple(map(_waves, args)))[1]]
 
 
 def _vmap(args: tuple, dim: int, function: Any) -> list[Any]:
@@ -458,23 +418,9 @@ def _vmap(args: tuple, dim: int, function: Any) -> list[Any]:
 def _fake(args: tuple, function: Any) -> list[Any]:
     """What the function returns for tensors without numbers, filled with zeros."""
     with FakeTensorMode() as mode:
-        fakes = [mode.from_tensor(arg) if isinstance(arg, torch.Tensor) else arg for arg in args]
-        outputs = _outputs(function, fakes)
+        fakes = [mode.from_tensor(arg) if isinstance(arg, Tensor) else arg for arg in args]
+        outputs = _values(tuple(fakes), function)
     return [torch.zeros(output.shape, dtype=output.dtype) for output in outputs]
-
-
-def _outputs(function: Any, args: Any) -> list[Any]:
-    returned = getattr(function, "apply", function)(*args)
-    return list(returned) if isinstance(returned, tuple) else [returned]
-
-
-def _waves(output: torch.Tensor) -> torch.Tensor:
-    """Numbers of both signs and of many sizes, in no order."""
-    return 2 * torch.arange(1, output.numel() + 1).to(output).sin().reshape(output.shape)
-
-
-def _copies(args: Any) -> tuple:
-    return tuple(arg.clone() if isinstance(arg, torch.Tensor) else arg for arg in args)
 
 
 def _with_dtype(args: Any, dtype: torch.dtype) -> tuple:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
-import os
+import re
 import textwrap
 from collections import Counter
 from dataclasses import dataclass, replace
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from tqdm import tqdm
 
 from lab.checking.verdict import Finding, Verdict
 from lab.course.exercise import Exercise, every_exercise, parts_of_name, submitted_exercise
-from lab.course.grading import grade_all, record
+from lab.course.grading import grade_all
 from lab.course.session import report
 from lab.errors import UserError
 
@@ -30,7 +31,6 @@ SIGNS = {
     "unrecognised": "?",
     "missing": "-",
 }
-COLUMNS = 18  # exercises side by side on a screen of 80 characters
 MISTAKES = 12  # named below the table
 
 
@@ -61,9 +61,14 @@ class Submission:
 
     def to_plain(self) -> dict[str, Any]:
         """For JSON: the student, the mark, the exercise, the file, and the verdict."""
-        plain = record(self.exercise, self.verdict) if self.exercise else self.verdict.to_plain()
-        where = {"student": self.student, "mark": self.mark, "exercise": self.name or None}
-        return {**plain, **where, "file": str(self.file) if self.file else None}
+        return {
+            **self.verdict.to_plain(),
+            "as_declared": self.verdict.as_declared,
+            "student": self.student,
+            "mark": self.mark,
+            "exercise": self.name or None,
+            "file": str(self.file) if self.file else None,
+        }
 
 
 def grade_class(folder: Path, **how: Any) -> list[Submission]:
@@ -82,26 +87,21 @@ def grade_class(folder: Path, **how: Any) -> list[Submission]:
     """
     files = [file for file in sorted(folder.rglob("*.py")) if "__pycache__" not in file.parts]
     found = [_submission(folder, file) for file in files]
-    exercises = [submission.exercise for submission in found if submission.exercise]
-    if not exercises:
+    answers = [submission.exercise for submission in found if submission.exercise]
+    if not answers:
         raise UserError(f"{folder}: no file in this folder answers an exercise")
-    verdicts = iter(
-        tqdm(
-            grade_all(exercises, at_once=os.cpu_count() or 1, **how),
-            total=len(exercises),
-            leave=False,
-            disable=None,  # where nobody watches
-        )
-    )
+    # disable=None: no bar where nobody watches
+    bar = tqdm(grade_all(answers, **how), total=len(answers), leave=False, disable=None)
+    verdicts = iter(bar)
     graded = [replace(s, verdict=next(verdicts)) if s.exercise else s for s in found]
     handed_in = {(submission.student, submission.name) for submission in graded}
     students = {path.name for path in folder.iterdir() if path.is_dir()}
-    for student in students | {submission.student for submission in graded}:
-        for exercise in every_exercise():
-            assigned = exercise.name in {name for _, name in handed_in}
-            if assigned and (student, exercise.name) not in handed_in:
-                missing = Verdict(exercise.defines, "missing")
-                graded.append(Submission(student, exercise, None, missing))
+    students |= {submission.student for submission in graded}
+    graded += [
+        Submission(student, exercise, None, Verdict(exercise.defines, "missing"))
+        for student, exercise in product(students, _handed_in(graded))
+        if (student, exercise.name) not in handed_in
+    ]
     return sorted(graded, key=lambda s: (s.student, s.exercise.number if s.exercise else 0))
 
 
@@ -111,38 +111,43 @@ def _submission(folder: Path, file: Path) -> Submission:
     try:
         exercise = submitted_exercise(file)
     except UserError as error:
-        finding = Finding("unrecognised", str(error))
+        findings = [Finding("unrecognised", str(error))]
         return Submission(
-            student, None, file, Verdict(file.name, "unrecognised", findings=[finding])
+            student, None, file, Verdict(file.name, "unrecognised", findings=findings)
         )
     return Submission(student, exercise, file, Verdict(exercise.defines))
+
+
+def _handed_in(submissions: list[Submission]) -> list[Exercise]:
+    """The exercises that anybody handed in."""
+    names = {submission.name for submission in submissions}
+    return [exercise for exercise in every_exercise() if exercise.name in names]
 
 
 def marks_of(submissions: list[Submission]) -> dict[str, dict[str, str]]:
     """The mark for each student and exercise; of several files, the best."""
     order = list(SIGNS)
-    marks: dict[str, dict[str, str]] = {}
-    for submission in submissions:
-        row = marks.setdefault(submission.student, {})
-        if submission.name:
-            other = row.get(submission.name, "missing")
-            row[submission.name] = min(other, submission.mark, key=order.index)
+    marks: dict[str, dict[str, str]] = {submission.student: {} for submission in submissions}
+    for submission in sorted(submissions, key=lambda s: order.index(s.mark), reverse=True):
+        if submission.exercise:
+            marks[submission.student][submission.name] = submission.mark
     return marks
+
+
+def _solved(row: dict[str, str]) -> int:
+    return list(row.values()).count("solved")
 
 
 def class_report(submissions: list[Submission]) -> str:
     """The table, which sign means what, and what the class got wrong."""
     marks = marks_of(submissions)
-    exercises = [e for e in every_exercise() if e.name in {s.name for s in submissions}]
-    width = max(len("student"), *map(len, marks))
-    lines = []
-    for start in range(0, len(exercises), COLUMNS):
-        some = exercises[start : start + COLUMNS]
-        lines.append(f"{'student':{width}}" + "".join(f"{e.number:4}" for e in some))
-        for student, row in marks.items():
-            lines.append(f"{student:{width}}" + "".join(f"{SIGNS[row[e.name]]:>4}" for e in some))
-        solved = [sum(row[e.name] == "solved" for row in marks.values()) for e in some]
-        lines += [f"{'solved':{width}}" + "".join(f"{count:4}" for count in solved), ""]
+    exercises = _handed_in(submissions)
+    rows: list[tuple[str, list[Any]]] = [("student", [e.number for e in exercises])]
+    rows += [(student, [SIGNS[row[e.name]] for e in exercises]) for student, row in marks.items()]
+    columns = zip(*(cells for _, cells in rows), strict=True)
+    rows.append(("solved", [column.count(SIGNS["solved"]) for column in columns]))
+    width = max(len(name) for name, _ in rows)
+    lines = [f"{name:{width}}" + "".join(f"{c:>4}" for c in cells) for name, cells in rows] + [""]
     lines += [f"{e.number:4}  {e.name}" for e in exercises]
     used = {submission.mark for submission in submissions}
     legend = "  ".join(f"{sign} {mark}" for mark, sign in SIGNS.items() if mark in used)
@@ -169,29 +174,26 @@ def _mistakes(submissions: list[Submission]) -> Counter[tuple[str, str]]:
 
 def write_csv(submissions: list[Submission], file: Path) -> None:
     """One row a student: the mark for each exercise, and how many are solved."""
-    marks = marks_of(submissions)
-    names = [e.name for e in every_exercise() if e.name in {s.name for s in submissions}]
+    names = [exercise.name for exercise in _handed_in(submissions)]
     with file.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow(["student", *names, "solved"])
-        for student, row in marks.items():
-            solved = sum(mark == "solved" for mark in row.values())
-            writer.writerow([student, *(row[name] for name in names), solved])
+        for student, row in marks_of(submissions).items():
+            writer.writerow([student, *(row[name] for name in names), _solved(row)])
 
 
 def write_feedback(submissions: list[Submission], folder: Path) -> None:
     """One text file a student: the report on each file, and which exercises are missing."""
     folder.mkdir(parents=True, exist_ok=True)
-    for student, row in marks_of(submissions).items():
-        solved = sum(mark == "solved" for mark in row.values())
-        texts = [f"{student}: {solved} of {len(row)} solved"]
-        for submission in submissions:
-            if submission.student == student:
-                heading = [f"{submission.file.name}"] if submission.file else []
-                verdict = submission.verdict
-                if submission.exercise:
-                    heading.append(report(submission.exercise, verdict, at_terminal=False))
-                else:
-                    heading.append(f"  {verdict.findings[0].text}")
-                texts.append("\n".join(heading))
-        (folder / f"{student}.txt").write_text("\n\n".join(texts) + "\n", encoding="utf-8")
+    marks = marks_of(submissions)
+    for student, own in groupby(submissions, key=lambda submission: submission.student):
+        texts = [f"{student}: {_solved(marks[student])} of {len(marks[student])} solved"]
+        for submission in own:
+            name = f"{submission.file.name}\n" if submission.file else ""
+            if submission.exercise:
+                said = report(submission.exercise, submission.verdict)
+            else:
+                said = f"  {submission.verdict.findings[0].text}"
+            texts.append(name + said)
+        text = re.sub("\033\\[\\d+m", "", "\n\n".join(texts))  # no colours in a file
+        (folder / f"{student}.txt").write_text(f"{text}\n", encoding="utf-8")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import difflib
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,48 +27,40 @@ class Exercise:
     """One exercise.
 
     Args:
-        stem: the name of its file without the ending: `e04_relu`.
+        number: its place in the course.
+        chapter: the title of its chapter.
         file: the answer, which may lie anywhere.
-        solution: the file with the right answer.
+        solution: the file with the right answer, named after the exercise.
 
     >>> exercise = find_exercises("exercises.square")[0]
     >>> exercise.name, exercise.defines, exercise.chapter
     ('square', 'Square', 'The chain rule, one element at a time')
     """
 
-    stem: str
+    number: int
+    name: str
+    chapter: str
     file: Path
     solution: Path
 
     @property
-    def number(self) -> int:
-        return int(self.stem[1:3])
-
-    @property
-    def name(self) -> str:
-        return self.stem[4:]
+    def stem(self) -> str:
+        """The name of its file without the ending: `e04_relu`."""
+        return self.solution.stem
 
     @cached_property
     def hints(self) -> tuple[str, str]:
         """The idea, and the first line of the answer."""
-        for statement in ast.parse(self.solution.read_text()).body:
-            if "HINTS" in map(ast.unparse, getattr(statement, "targets", [])):
-                return ast.literal_eval(statement.value)  # type: ignore[attr-defined]
-        raise ValueError(f"{self.solution} defines no HINTS")
+        statements = _parsed(self.solution).body
+        assignments = [s for s in statements if isinstance(s, ast.Assign)]
+        values = {ast.unparse(s.targets[0]): s.value for s in assignments}
+        return ast.literal_eval(values["HINTS"])
 
     @cached_property
     def defines(self) -> str:
         """The name of the Function, or of the plain function, that an answer defines."""
         defined = _defined_in(self.solution)
         return self.name if self.name in defined else defined[0]
-
-    @property
-    def chapter(self) -> str:
-        """The title of its chapter."""
-        title, starts = "", {name: title for title, name in CHAPTERS.items()}
-        for exercise in every_exercise()[: self.number]:
-            title = starts.get(exercise.name, title)
-        return title
 
     @property
     def trains_as(self) -> str:
@@ -85,10 +78,14 @@ class Exercise:
 
 def every_exercise() -> list[Exercise]:
     """All exercises, in their order."""
-    return [
-        Exercise(file.stem, file, FOLDER / "solutions" / file.name)
-        for file in sorted(FOLDER.glob("e[0-9][0-9]_*.py"))
-    ]
+    starts = {name: title for title, name in CHAPTERS.items()}
+    course: list[Exercise] = []
+    chapter = ""
+    for file in sorted(FOLDER.glob("e[0-9][0-9]_*.py")):
+        number, name = int(file.stem[1:3]), file.stem[4:]
+        chapter = starts.get(name, chapter)
+        course.append(Exercise(number, name, chapter, file, FOLDER / "solutions" / file.name))
+    return course
 
 
 def find_exercises(target: str) -> list[Exercise]:
@@ -112,12 +109,13 @@ def find_exercises(target: str) -> list[Exercise]:
     if target.endswith(".py"):
         exercise = exercise_of(Path(target))
         return [exercise] if exercise else []
-    group, _, name = target.partition(".")
-    if group != "exercises" or name.startswith("solutions"):
+    package, name, *_ = [*target.split("."), ""]
+    if package != "exercises" or name == "solutions":
         return []
-    name = name.partition(".")[0]
     found = [e for e in course if name in (e.name, e.stem, str(e.number), f"{e.number:02}")]
-    return found or [_refuse(target, name)]
+    if not found:
+        raise _no_such_exercise(target, name)
+    return found
 
 
 def exercise_of(file: Path) -> Exercise | None:
@@ -131,11 +129,16 @@ def exercise_of(file: Path) -> Exercise | None:
     """
     _, number, name = parts_of_name(file)
     for exercise in every_exercise():
-        if exercise.name == name or (not number and f"_{name}".endswith(f"_{exercise.name}")):
-            answer = replace(exercise, file=file)
-            if number or exercise.defines in _defined_in(file):
-                return answer
-    return _refuse(str(file), name) if number else None
+        if number:
+            fits = exercise.name == name
+        else:
+            ending = f"_{name}".endswith(f"_{exercise.name}")
+            fits = ending and exercise.defines in _defined_in(file)
+        if fits:
+            return replace(exercise, file=file)
+    if number:
+        raise _no_such_exercise(str(file), name)
+    return None
 
 
 def submitted_exercise(file: Path) -> Exercise:
@@ -146,18 +149,15 @@ def submitted_exercise(file: Path) -> Exercise:
     """
     defined = _defined_in(file)
     inside = [exercise for exercise in every_exercise() if exercise.defines in defined]
-    try:
+    named = None
+    with suppress(UserError):
         named = exercise_of(file)
-    except UserError:
-        named = None
-    if named and (named.defines in defined or not inside):
-        return named
-    if named:
+    if named and inside and named.defines not in defined:
         what = f"{inside[0].defines}, which answers {inside[0].name}"
         raise UserError(f"{file} is named after {named.name} but defines {what}")
-    if len(inside) != 1:
+    if not named and len(inside) != 1:
         raise UserError(f"{file}: neither the name nor the code says which exercise it answers")
-    return replace(inside[0], file=file)
+    return named or replace(inside[0], file=file)
 
 
 def parts_of_name(file: Path) -> tuple[str, str, str]:
@@ -176,33 +176,30 @@ def parts_of_name(file: Path) -> tuple[str, str, str]:
 
 def unwritten_places(file: Path) -> list[tuple[str, int, bool]]:
     """Where `raise NotImplementedError` remains: function, line, and whether code follows it."""
-    try:
-        functions = [
-            n for n in ast.walk(ast.parse(file.read_bytes())) if isinstance(n, ast.FunctionDef)
-        ]
-    except (SyntaxError, ValueError):
-        return []
     return [
         (function.name, statement.lineno, statement is not function.body[-1])
-        for function in functions
+        for function in ast.walk(_parsed(file))
+        if isinstance(function, ast.FunctionDef)
         for statement in function.body
-        if isinstance(statement, ast.Raise)
-        and statement.exc is not None
-        and ast.unparse(statement.exc) in ("NotImplementedError", "NotImplementedError()")
+        if ast.unparse(statement) in ("raise NotImplementedError", "raise NotImplementedError()")
     ]
 
 
 def _defined_in(file: Path) -> list[str]:
-    """The classes and functions that a file defines; an empty list if it can't be parsed."""
-    try:
-        statements = ast.parse(file.read_bytes()).body
-    except (OSError, SyntaxError, ValueError):
-        return []
+    """The classes and functions that a file defines."""
+    statements = _parsed(file).body
     return [s.name for s in statements if isinstance(s, ast.ClassDef | ast.FunctionDef)]
 
 
-def _refuse(target: str, name: str) -> Exercise:
+def _parsed(file: Path) -> ast.Module:
+    """The syntax tree of a file; an empty one if it can't be read or parsed."""
+    with suppress(OSError, SyntaxError, ValueError):
+        return ast.parse(file.read_bytes())
+    return ast.Module([], [])
+
+
+def _no_such_exercise(target: str, name: str) -> UserError:
     names = [exercise.name for exercise in every_exercise()]
     close = difflib.get_close_matches(name, names, n=1)
     advice = f"Did you mean {close[0]}?" if close else f"Choices: {', '.join(names)}"
-    raise UserError(f"{target}: no such exercise. {advice}")
+    return UserError(f"{target}: no such exercise. {advice}")

@@ -7,12 +7,15 @@ an answer that ends or patches its own process can't pass.
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from lab.checking.children import not_returned
 from lab.checking.limited import Child, Outcome, call_in_child, call_in_children, warm_up
 from lab.checking.verdict import Finding, Verdict
 from lab.course.exercise import Exercise, unwritten_places
@@ -42,17 +45,21 @@ def grade(exercise: Exercise, *, seconds: float = SECONDS, **how: Any) -> Verdic
 
 
 def grade_all(
-    exercises: list[Exercise], *, at_once: int = 1, seconds: float = SECONDS, **how: Any
+    exercises: list[Exercise], *, seconds: float = SECONDS, **how: Any
 ) -> Iterator[Verdict]:
-    """Grade several answers, `at_once` at the same time; yield the verdicts in their order."""
+    """Grade several answers on all cores; yield the verdicts in their order."""
     for exercise in exercises:
         if not exercise.file.is_file():
             raise UserError(f"{exercise.file}: no such file")
     known = [not_started(exercise) for exercise in exercises]
-    calls = [_call(e, how) for e, verdict in zip(exercises, known, strict=True) if not verdict]
+    calls = [
+        partial(_judge, exercise, _SECRET, how)
+        for exercise, verdict in zip(exercises, known, strict=True)
+        if not verdict
+    ]
     if calls:
         prepare()
-    outcomes = call_in_children(calls, seconds, at_once)
+    outcomes = call_in_children(calls, seconds, os.cpu_count() or 1)
     for exercise, verdict in zip(exercises, known, strict=True):
         yield verdict or verdict_of(exercise, next(outcomes), **how)
 
@@ -77,34 +84,24 @@ def prepare() -> None:
 
 def start(exercise: Exercise, *, seconds: float = SECONDS, **how: Any) -> Child:
     """Start to grade an answer; `verdict_of` makes a verdict of the child's outcome."""
-    prepare()
-    return Child(_call(exercise, how), seconds)
+    return Child(partial(_judge, exercise, _SECRET, how), seconds)
 
 
 def verdict_of(exercise: Exercise, outcome: Outcome, **how: Any) -> Verdict:
     """The verdict on an answer, from how its child ended."""
-    verdict = Verdict(exercise.defines, "crashed")
-    if outcome.how == "returned":
-        try:
-            record, proof = outcome.value
-            verdict = Verdict.from_plain(record)
-            forged = verdict.as_declared and not _proves(proof, exercise, **how)
-        except (TypeError, KeyError, ValueError, AttributeError):  # it is no verdict at all
-            forged = True
-        if forged:
-            text = "The file interferes with the check: it reports success, but not right numbers."
-            verdict = Verdict(exercise.defines, "forged", findings=[Finding("forged", text)])
-    elif outcome.how == "timed out":
-        verdict.verdict = "timed out"
-        verdict.findings = [Finding("timed out", outcome.text)]
-    elif outcome.how == "died":
-        verdict.findings = [Finding("crashed", outcome.text)]
-    else:
-        text = f"The check itself failed, so there is no verdict: {outcome.text}"
-        verdict = Verdict(exercise.defines, "cannot run", findings=[Finding("check failed", text)])
-        verdict.users_lines = outcome.users_lines
-    verdict.printed = outcome.printed
-    return verdict
+    if outcome.how != "returned":
+        verdict = not_returned(exercise.defines, outcome, "check failed")
+        if outcome.how in ("timed out", "died"):
+            verdict.verdict = verdict.kinds[0]
+        return verdict
+    with suppress(TypeError, KeyError, ValueError, AttributeError):  # it may be no verdict at all
+        record, proof = outcome.value
+        verdict = Verdict.from_plain({**record, "printed": outcome.printed})
+        if not verdict.as_declared or _proves(proof, exercise, how):
+            return verdict
+    text = "The file interferes with the check: it reports success, but not right numbers."
+    findings = [Finding("forged", text)]
+    return Verdict(exercise.defines, "forged", findings=findings, printed=outcome.printed)
 
 
 def record(exercise: Exercise, verdict: Verdict) -> dict[str, Any]:
@@ -117,10 +114,6 @@ def record(exercise: Exercise, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _call(exercise: Exercise, how: dict[str, Any]) -> partial[Any]:
-    return partial(_judge, exercise, _SECRET, how)
-
-
 def _judge(exercise: Exercise, secret: int, how: dict[str, Any]) -> list[Any]:
     """In the child."""
     from lab.course.answers import judge
@@ -129,11 +122,9 @@ def _judge(exercise: Exercise, secret: int, how: dict[str, Any]) -> list[Any]:
     return [verdict.to_plain(), proof]
 
 
-def _proves(
-    numbers: list[float], exercise: Exercise, *, device: str = "cpu", seed: int = 0, **_: Any
-) -> bool:
+def _proves(numbers: list[float], exercise: Exercise, how: dict[str, Any]) -> bool:
     """Whether they are the solution's. Loosely: the child has compared the answer strictly."""
-    right = _right_numbers(exercise.solution, device, seed)
+    right = _right_numbers(exercise.solution, how.get("device", "cpu"), how.get("seed", 0))
     tolerance = 1e-2 * max(map(abs, right), default=0.0)
     return len(numbers) == len(right) and all(
         abs(a - b) <= tolerance for a, b in zip(numbers, right, strict=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import textwrap
 from collections.abc import Generator
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from lab.checking.limited import Child
-from lab.checking.verdict import Verdict
+from lab.checking.verdict import Finding, Verdict
 from lab.course.exercise import Exercise, every_exercise
 from lab.course.grading import grade, grade_all, not_started, prepare, start, verdict_of
 from lab.course.terminal import clear, is_terminal, painted, ticks
@@ -20,52 +20,53 @@ WIDTH = 80
 PRINTED_LINES = 10
 
 
-def report(exercise: Exercise, verdict: Verdict, at_terminal: bool = True) -> str:
-    """The verdict for the learner, and, at a terminal, what to do next."""
-    paragraphs: list[str] = []
-    advice: dict[str, str] = {}
-    own = exercise.is_own and at_terminal
+def report(exercise: Exercise, verdict: Verdict) -> str:
+    """The verdict for the learner, and, on an answer in exercises/, what to do next."""
+    findings = list(verdict.findings)
     if verdict.as_declared:
+        texts = [*map(str, verdict.kinks), *verdict.notes]
         if exercise.defines != exercise.name:
             of = "its surrogate" if verdict.verdict == "surrogate" else "forward"
-            paragraphs.append(f"Backward is the derivative of {of}.")
-        paragraphs += [*map(str, verdict.kinks), *verdict.notes]
-        if own:
-            advice["Compare"] = _path(exercise.solution)
-            if exercise.trains_as:
-                advice["Train it"] = f"python train.py {exercise.trains_as}"
-            for following in every_exercise()[exercise.number : exercise.number + 1]:
-                advice["Next"] = _path(following.file)
-    elif own and verdict.verdict == "not started":
-        advice = {"The task": _path(exercise.file)}
-    elif own:
-        advice = {"A hint": f"python check.py exercises.{exercise.name} --hint"}
-    state = painted(_state(verdict), _colour(verdict)) if at_terminal else _state(verdict)
-    lines = [f"Exercise {exercise.number}, {exercise.name}: {state}"]
-    for finding in verdict.findings:
-        lines += finding.lines(WIDTH)
-    for text in paragraphs:
-        lines += textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ")
+            texts.insert(0, f"Backward is the derivative of {of}.")
+        findings += [Finding("", text) for text in texts]
     blocks = [verdict.users_lines]
-    if verdict.printed:
-        blocks.append("Your code printed:\n" + _last_lines(verdict.printed))
+    if printed := verdict.printed.rstrip().splitlines():
+        left_out = ["..."] if len(printed) > PRINTED_LINES else []
+        blocks.append("\n".join(["Your code printed:", *left_out, *printed[-PRINTED_LINES:]]))
+    if exercise.is_own and verdict.verdict != "missing":
+        blocks.append(_advice(exercise, verdict))
+    lines = [f"Exercise {exercise.number}, {exercise.name}: {_state(verdict)}"]
+    for finding in findings:
+        lines += finding.lines(WIDTH)
     for block in filter(None, blocks):
         lines += ["", textwrap.indent(block.rstrip(), "  ")]
-    lines += [""] if any(blocks) and advice else []
-    return "\n".join(lines + [f"  {name + ':':10} {text}" for name, text in advice.items()])
+    return "\n".join(lines)
+
+
+def _advice(exercise: Exercise, verdict: Verdict) -> str:
+    """What to do next, a line each."""
+    advice = {"A hint": f"python check.py exercises.{exercise.name} --hint"}
+    if verdict.as_declared:
+        advice = {"Compare": _path(exercise.solution)}
+        if exercise.trains_as:
+            advice["Train it"] = f"python train.py {exercise.trains_as}"
+        for following in every_exercise()[exercise.number : exercise.number + 1]:
+            advice["Next"] = _path(following.file)
+    elif verdict.verdict == "not started":
+        advice = {"The task": _path(exercise.file)}
+    return "\n".join(f"{name + ':':10} {text}" for name, text in advice.items())
 
 
 def print_overview(course: list[Exercise], **how: Any) -> list[Verdict]:
     """Grade all exercises; print them by chapter, a bar, and where to begin or go on."""
     verdicts: list[Verdict] = []
-    graded = zip(course, grade_all(course, at_once=os.cpu_count() or 1, **how), strict=True)
+    graded = zip(course, grade_all(course, **how), strict=True)
     for title, chapter in groupby(graded, key=lambda pair: pair[0].chapter):
         pairs = list(chapter)
         solved = sum(verdict.as_declared for _, verdict in pairs)
         print(painted(f"{title:60} {solved} of {len(pairs)}", "bold"))
         for exercise, verdict in pairs:
-            state = painted(_state(verdict), _colour(verdict))
-            print(f"{exercise.number:4}  {exercise.name:20}  {state}", flush=True)
+            print(f"{exercise.number:4}  {exercise.name:20}  {_state(verdict)}", flush=True)
             verdicts.append(verdict)
     unsolved = [e for e, v in zip(course, verdicts, strict=True) if not v.as_declared]
     print(f"\n{_bar(len(course) - len(unsolved), len(course))}")
@@ -119,40 +120,36 @@ def watch(
                     break
         finally:
             session.stop_check()
-    return [session.verdicts[exercise] for exercise in exercises if exercise in session.verdicts]
+    return list(session.verdicts.values())
 
 
 class _Watch:
     """The state of a watch: which exercise is current, what it held, and the check that runs."""
 
     def __init__(self, exercises: list[Exercise], how: dict[str, Any]):
-        self.exercises, self.how = exercises, how
-        self.verdicts: dict[Exercise, Verdict] = {}
+        self.exercises, self.how, self.screen = exercises, how, is_terminal()
         self.contents = {exercise: _content(exercise) for exercise in exercises}
+        self.verdicts: dict[Exercise, Verdict] = {}
+        self.unknown = [exercise for exercise in exercises if not not_started(exercise)]
         self.current = exercises[0]
-        self.unknown: list[Exercise] = []
-        self.shown: Exercise | None = None
+        self.shown = 0  # the number of the exercise that the last report was on
         self.text = ""  # the last report
-        self.check: Child | None = None
         self.hint_level = 0
-        self.screen = is_terminal()
+        self.check: Child | None = None
 
     @property
     def unsolved(self) -> list[Exercise]:
-        return [
-            exercise
-            for exercise in self.exercises
-            if exercise not in self.verdicts or not self.verdicts[exercise].as_declared
-        ]
+        solved = [exercise for exercise, verdict in self.verdicts.items() if verdict.as_declared]
+        return [exercise for exercise in self.exercises if exercise not in solved]
 
     def begin(self) -> None:
-        """Find out what is solved already; `step` then shows the first exercise that is not."""
-        self.unknown = [exercise for exercise in self.exercises if not not_started(exercise)]
-        if not self.unknown and len(self.exercises) > 1:
-            self._show(WELCOME)
-            if self.screen:  # until a key or a save
-                return
-        self._catch_up()
+        """Find out what is solved already; then show the first exercise that is not."""
+        if self.unknown or len(self.exercises) == 1:
+            self._catch_up()
+            return
+        self._show(WELCOME)
+        if not self.screen:  # there it waits for a key or a save
+            self._go_on()
 
     def step(self, key: str) -> bool:
         """React to a key, to a save, or to the end of a check; False when all is solved."""
@@ -163,19 +160,14 @@ class _Watch:
                 self._go_to(exercise)
         if self.check and (outcome := self.check.outcome(timeout=0)):
             self.check = None
-            verdict = verdict_of(self.current, outcome, **self.how)
-            if self.shown:
-                self._finish(verdict)
-            else:
-                self.verdicts[self.current] = verdict
-                self._catch_up()
+            self._finish(verdict_of(self.current, outcome, **self.how))
         elif key == "h":
             self.hint_level += 1
             self._show(f"{self.text}\n\n{_hints(self.current, self.hint_level)}")
         elif key == "l":
-            self._show(_list(self.exercises, self.verdicts))
+            self._show(self._list())
         elif key == "n":
-            self._go_to_next()
+            self._go_on()
         return bool(self.unsolved)
 
     def stop_check(self) -> None:
@@ -184,116 +176,100 @@ class _Watch:
             self.check = None
 
     def _catch_up(self) -> None:
+        """Check what is written, one after the other and without a report; then go on."""
         if not self.unknown:
-            self.current = self.exercises[0]
-            return self._go_to_next()
+            self._go_on()
+            return
         if self.screen:
             clear()
             print(f"Checking what you have written, {len(self.unknown)} to go ...", flush=True)
         self.current = self.unknown.pop(0)
         self.check = start(self.current, **self.how)
-        return None
 
-    def _go_to_next(self) -> None:
-        """To the next unsolved exercise that is not on the screen; after the last, to the first."""
-        unsolved = self.unsolved
-        start_at = self.current.number + (self.shown == self.current)
-        later = [exercise for exercise in unsolved if exercise.number >= start_at]
-        for exercise in (later or unsolved)[:1]:
-            self._go_to(exercise)
-        if not unsolved:
+    def _next(self) -> Exercise:
+        """The next unsolved exercise after the one shown; after the last, the first."""
+        later = [exercise for exercise in self.unsolved if exercise.number > self.shown]
+        return (later or self.unsolved)[0]
+
+    def _go_on(self) -> None:
+        if self.unsolved:
+            self._go_to(self._next())
+        else:
             self._show(ALL_SOLVED)
 
     def _go_to(self, exercise: Exercise) -> None:
         """Make an exercise the current one, and check it."""
         self.stop_check()
-        self.current = self.shown = exercise
-        self.hint_level = 0
+        self.current, self.shown, self.hint_level = exercise, exercise.number, 0
         if verdict := not_started(exercise):
             self._finish(verdict)
-        else:
-            self.check = start(exercise, **self.how)
-            if self.screen:
-                print(painted(f"\nChecking {_path(exercise.file)} ...", "dim"), flush=True)
+            return
+        self.check = start(exercise, **self.how)
+        if self.screen:
+            print(painted(f"\nChecking {_path(exercise.file)} ...", "dim"), flush=True)
 
     def _finish(self, verdict: Verdict) -> None:
         """Show the verdict; after a solved exercise the next one is current."""
         self.verdicts[self.current] = verdict
+        if not self.shown:
+            self._catch_up()
+            return
         self.text = report(self.current, verdict)
         if not verdict.as_declared:
-            self._show(self.text)
+            waits = f"\n-- waiting for {_path(self.current.file)} to be saved; Ctrl-C ends\n"
+            self._show(self.text if self.screen else self.text + waits)
         elif not self.unsolved:
             self._show(f"{self.text}\n\n{ALL_SOLVED}")
         elif self.screen:
-            later = [e for e in self.unsolved if e.number > self.current.number]
-            self.current, self.hint_level = (later or self.unsolved)[0], 0
+            self.current, self.hint_level = self._next(), 0
             self._show(f"{self.text}\n\n{painted('Exercise done.', 'green')} Press n to go on.")
         else:
-            print(f"{self.text}\n", flush=True)
-            self._go_to_next()
+            self._show(f"{self.text}\n")
+            self._go_on()
 
     def _show(self, text: str) -> None:
-        if not self.screen:
-            waits = f"\n-- waiting for {_path(self.current.file)} to be saved; Ctrl-C ends\n"
-            print(text + waits * (text == self.text), flush=True)
-            return
-        clear()
-        solved = len(self.exercises) - len(self.unsolved)
-        print(f"{text}\n\n{_bar(solved, len(self.exercises))}")
-        if self.unsolved:
-            print(f"Current exercise: {painted(_path(self.current.file), 'bold')}")
-            print(painted("h hint   n next   l list   q quit", "dim"), flush=True)
+        if self.screen:
+            clear()
+            solved = len(self.exercises) - len(self.unsolved)
+            text += f"\n\n{_bar(solved, len(self.exercises))}"
+            if self.unsolved:
+                text += f"\nCurrent exercise: {painted(_path(self.current.file), 'bold')}\n"
+                text += painted("h hint   n next   l list   q quit", "dim")
+        print(text, flush=True)
+
+    def _list(self) -> str:
+        """The exercises by chapter, a line each; the solved ones are ticked."""
+        lines = []
+        for title, chapter in groupby(self.exercises, key=lambda exercise: exercise.chapter):
+            names = [f"[{' ' if e in self.unsolved else 'x'}] {e.name}" for e in chapter]
+            lines += [painted(title, "bold"), f"  {' '.join(names)}"]
+        return "\n".join(lines)
 
 
 def _content(exercise: Exercise) -> bytes:
-    try:
+    with suppress(FileNotFoundError):
         return exercise.file.read_bytes()
-    except FileNotFoundError:
-        return b""
+    return b""
 
 
 def _state(verdict: Verdict) -> str:
+    """The mark, with what is wrong, in its colour."""
     if verdict.as_declared:
-        return "solved"
+        return painted("solved", "green")
+    if verdict.verdict == "not started":
+        return painted("not started", "dim")
     unique = verdict.verdict in ("wrong", "cannot run")
-    return verdict.words if unique else verdict.verdict
-
-
-def _colour(verdict: Verdict) -> str:
-    if verdict.as_declared:
-        return "green"
-    return "dim" if verdict.verdict == "not started" else "red"
+    return painted(verdict.words if unique else verdict.verdict, "red")
 
 
 def _bar(solved: int, count: int) -> str:
     return f"[{painted('#' * solved, 'green')}{'.' * (count - solved)}] {solved} of {count} solved"
 
 
-def _list(exercises: list[Exercise], verdicts: dict[Exercise, Verdict]) -> str:
-    """The exercises by chapter, in few lines: solved ones in brackets with a plus."""
-    lines = []
-    for title, chapter in groupby(exercises, key=lambda exercise: exercise.chapter):
-        names = []
-        for exercise in chapter:
-            solved = exercise in verdicts and verdicts[exercise].as_declared
-            names.append(f"[{'x' if solved else chr(160)}]\xa0{exercise.name}")
-        wrapped = textwrap.wrap("  ".join(names), WIDTH - 2, break_on_hyphens=False)
-        lines += [painted(title, "bold"), *(f"  {line}" for line in wrapped)]
-    return "\n".join(lines).replace("\xa0", " ")
-
-
 def _hints(exercise: Exercise, level: int) -> str:
     idea, first_line = exercise.hints
-    lines = textwrap.wrap(f"Hint for {exercise.name}: {idea}", WIDTH)
-    if level > 1:
-        lines += textwrap.wrap(f"First line: {first_line}", WIDTH)
-    return "\n".join(lines)
-
-
-def _last_lines(text: str) -> str:
-    lines = text.rstrip().splitlines()
-    left_out = ["..."] if len(lines) > PRINTED_LINES else []
-    return "\n".join(left_out + lines[-PRINTED_LINES:])
+    texts = [f"Hint for {exercise.name}: {idea}", f"First line: {first_line}"]
+    return "\n".join(textwrap.fill(text, WIDTH) for text in texts[:level])
 
 
 def _path(path: Path) -> str:

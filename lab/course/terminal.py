@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
 
 TICK_SECONDS = 0.1
-_CODES = {"green": 32, "red": 31, "yellow": 33, "bold": 1, "dim": 2}
+_CODES = {"green": 32, "red": 31, "bold": 1, "dim": 2}
 
 
 def is_terminal() -> bool:
@@ -30,43 +29,27 @@ def clear() -> None:
 
 
 def ticks() -> Generator[str, None, None]:
-    """A key that was pressed, or an empty text after a short time without one."""
+    """A key at once when it is pressed, without Enter; an empty text after a time without one."""
     if not is_terminal():
         while True:
             time.sleep(TICK_SECONDS)
             yield ""
-    with _single_keys() as read_key:
-        while True:
-            yield read_key()
-
-
-@contextmanager
-def _single_keys() -> Iterator[Callable[[], str]]:
-    """A function that waits a tick for a key; keys come at once, without Enter."""
     if sys.platform == "win32":
         import msvcrt
 
         os.system("")  # this switches the escape codes on
-
-        def read_key() -> str:
+        while True:
             time.sleep(TICK_SECONDS)
-            return msvcrt.getwch() if msvcrt.kbhit() else ""
-
-        yield read_key
-        return
+            yield msvcrt.getwch() if msvcrt.kbhit() else ""
     import select
     import termios
     import tty
 
-    descriptor = sys.stdin.fileno()
-    before = termios.tcgetattr(descriptor)
-
-    def read_key() -> str:
-        ready, _, _ = select.select([descriptor], [], [], TICK_SECONDS)
-        return os.read(descriptor, 1).decode(errors="replace") if ready else ""
-
+    before = termios.tcgetattr(sys.stdin)
     try:
-        tty.setcbreak(descriptor)
-        yield read_key
+        tty.setcbreak(sys.stdin)
+        while True:
+            ready, _, _ = select.select([sys.stdin], [], [], TICK_SECONDS)
+            yield os.read(sys.stdin.fileno(), 1).decode(errors="replace") if ready else ""
     finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

@@ -1,11 +1,13 @@
 """Answers as 434 newcomers' tries showed them: none wrong is accepted, none right refused, and no
 sentence is untrue. One test for each kind."""
 
+import tomllib
 from dataclasses import replace
 
 import pytest
 from answers import typed
 
+from lab import HOME
 from lab.course.answers import judge
 from lab.course.exercise import every_exercise
 from lab.course.session import report
@@ -322,7 +324,7 @@ CHANGED = {
     "no comma": ("(x,) = ctx", "x = ctx", "saved_tensors is a tuple"),
     "nothing saved": ("ctx.save_for_backward(x)", "pass", "saved 0 tensors"),
     "no ctx": ("backward(ctx, grad_output: Tensor)", "backward(grad_output)", "ctx"),
-    "a Module": ("torch.autograd.Function", "torch.nn.Module", "Square is an nn.Module"),
+    "a Module": ("torch.autograd.Function", "torch.nn.Module", "Square is a Module"),
     "another name": ("class Square", "class Cube", "no torch.autograd.Function named Square"),
     "no return in forward": ("return x**2", "x**2", "`return` missing"),
     "another formula": ("return x**2", "return x**3", "of the result is -3.375, expected 2.25"),
@@ -357,3 +359,10 @@ def test_a_second_output_is_named_as_that(tmp_path):
     body = "return grad_output * (s + x * s * (1 - s)) + grad_s * s * (1 - s)"
     _, said = judged(tmp_path, "second_derivative", body, changes=changes)
     assert "returns 2 values, expected 1" in said
+
+
+def test_every_message_is_said_somewhere():
+    folder = HOME / "lab/course"
+    words = tomllib.loads((folder / "words.toml").read_text("utf-8"))
+    code = (folder / "answers.py").read_text("utf-8")
+    assert [key for key in words if f'"{key}"' not in code] == []
