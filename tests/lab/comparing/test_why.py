@@ -111,7 +111,10 @@ def test_rounding(explain, function, dtype):
         name: (input.mm(weight), input.mm(weight.t().contiguous().t()))
         for name, (input, weight) in layers.items()
     }
-    name = next(name for name, (one, other) in products.items() if (one != other).any())
+    differing = [name for name, (one, other) in products.items() if (one != other).any()]
+    if not differing:
+        pytest.skip("this processor gives the same bits for both layouts of a weight")
+    name = differing[0]
     one, other = products[name]
     differs = one != other
     at = differs.nonzero()[0].tolist()
@@ -125,8 +128,11 @@ def test_rounding(explain, function, dtype):
 
 def test_rounding_does_not_hide_a_wrong_backward(explain):
     text = explain("function=myrelu", "function=mistake_bias_averaged", "model.bias=true")
-    assert "Cause: rounding" in text
-    assert "the gradient of linear1.bias differs by more than rounding" in text
+    # On some processors the products of both layouts have the same bits; there is then no rounding.
+    if "Cause: rounding" in text:
+        assert "the gradient of linear1.bias differs by more than rounding" in text
+    else:
+        assert "First tensor that differs: the gradient of linear1.bias" in text
     assert "check.py functions.mistakes.LinearBiasAveraged" in text
 
 
