@@ -11,8 +11,10 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 from lab.checking.numbers import (
     Comparison,
@@ -22,9 +24,10 @@ from lab.checking.numbers import (
     slopes_of,
     worst_element,
 )
-from lab.checking.samples import can_need_grad
+from lab.checking.samples import Case, can_need_grad
 from lab.checking.verdict import Finding, say
 
+STEPS = {"round", "sign", "sgn", "floor", "ceil", "trunc", "fix", "heaviside", "bernoulli"}
 Prediction = Callable[[Comparison], torch.Tensor | None]
 
 
@@ -69,10 +72,28 @@ def wrong_gradient(
     kind, cause = ("wrong value", "") if elsewhere else _cause(position, samples, compared)
     table = "" if cause else table_of(shown, marked)
     hint = cause or say("rederive")
+    if not cause and (step := _step_in(case)):
+        hint = " ".join((hint, say("steps", step=step), say("declare surrogate")))
     if all(map(_is_identity, compared)):  # it is there for its backward, as a gradient reversal is
         words = (cause, say("identity", name=name), say("declare surrogate"))
         hint = " ".join(filter(None, words))
     return Finding(kind, f"{text} {hint}", hint, table)
+
+
+def _step_in(case: Case) -> str:
+    """The first function that forward calls and whose derivative is 0 everywhere, or nothing."""
+    called: list[str] = []
+
+    class Listening(TorchFunctionMode):
+        def __torch_function__(
+            self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+        ) -> Any:
+            called.append(getattr(function, "__name__", "").strip("_"))
+            return function(*args, **(kwargs or {}))
+
+    with Listening():
+        case.outputs(*case.leaves())
+    return next((name for name in called if name in STEPS), "")
 
 
 def table_of(comparison: Comparison, marked: torch.Tensor) -> str:

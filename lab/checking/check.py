@@ -33,7 +33,7 @@ from lab.checking.numbers import Comparison, compare
 from lab.checking.samples import Case, declared_inputs, is_function_class
 from lab.checking.slips import explain_crash
 from lab.checking.users_code import Crash
-from lab.checking.verdict import Finding, Verdict, finding
+from lab.checking.verdict import Finding, Verdict, finding, say
 from lab.errors import UserError, one_line, users_lines
 
 # A Function with such a finding never ran as its author means it.
@@ -84,6 +84,7 @@ def check_function(
         verdict.verdict = "cannot run"
         verdict.findings.append(reason)
         return verdict
+    guessed = sample_inputs is None and not hasattr(target, "sample_inputs")
     kind = torch.device(device).type
     devices = [] if kind == "cpu" else [torch.device(device)]
     with (
@@ -93,7 +94,6 @@ def check_function(
         warnings.simplefilter("ignore")  # the findings say it better
         torch.manual_seed(seed)
         try:
-            guessed = sample_inputs is None and not hasattr(target, "sample_inputs")
             samples, notes = _samples(target, sample_inputs, device)
             verdict.notes = notes + (decorators(target) if is_function_class(target) else [])
             cases = [Case(target, args, eps, atol) for args in samples]
@@ -102,6 +102,8 @@ def check_function(
             verdict.findings.append(explain_crash(target, crash))
             verdict.verdict = "cannot run" if verdict.kinds[-1] in NOT_RUN else "wrong"
             verdict.users_lines = users_lines(crash.error)
+    if guessed and verdict.inputs and not verdict.right:
+        verdict.notes.append(say("guessed"))
     return verdict
 
 
@@ -265,7 +267,9 @@ class _Check:
             return False
         every = [comparison for sample in samples for comparison in sample.values()]
         self.verdict.largest_error = max((c.largest_error for c in every), default=0.0)
-        self.verdict.kinks = [kink for c in every for kink in probes.kinks_among(c)]
+        kinks = {c.case.names[c.position]: k for c in every for k in probes.kinks_among(c)}
+        self.verdict.kinks = [*kinks.values()]
+        self.note(say("symmetric", name=c.case.names[c.position]) for c in every if c.symmetric)
         self.verdict.verdict = "kink" if self.verdict.kinks else "exact"
         faulty = {c.position for c in every if c.wrong.any() or c.not_finite.any()}
         self.verdict.findings = [wrong_gradient(i, samples) for i in sorted(faulty)]

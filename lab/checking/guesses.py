@@ -125,12 +125,13 @@ FITS, NO_GRADIENT, WRONG_SHAPE, SUMMED, RAISES = range(5)  # how backward answer
 
 
 class Guess(NamedTuple):
-    """The kind of each argument, shapes and values of the tensors, and how backward fits them."""
+    """The kind of each argument, shapes and values of the tensors; what was drawn, and its fit."""
 
     parameters: list[inspect.Parameter]
     kinds: tuple[str, ...]
     shapes: Shapes
     domain: Callable[..., torch.Tensor]
+    args: tuple = ()
     fit: int = 0
 
 
@@ -152,6 +153,8 @@ def guessed_samples(target: Any, device: str) -> tuple[list[tuple], list[str]]:
         raise trial.failure(parameters)
     samples: list[tuple] = []
     notes: list[str] = []
+    if all(guess.fit == RAISES for guess in guesses) and (whole := trial.best(parameters)):
+        guesses = [whole]  # backward may rely on all arguments being given
     for guess in [guess for guess in guesses if guess.fit < RAISES] or guesses[:1]:
         guess, more = trial.numbers_for_none(guess)
         samples += trial.variants(guess)
@@ -215,7 +218,7 @@ class _Trial:
                 args, problem = self.answer(guess)
                 if args is not None:
                     fit = self.fit(args)
-                    taken.setdefault(fit, guess._replace(fit=fit))
+                    taken.setdefault(fit, guess._replace(args=args, fit=fit))
                 if args is not None or (problem != INFINITE and not every_domain):
                     break
             if min(taken, default=RAISES) <= NO_GRADIENT:
@@ -287,10 +290,9 @@ class _Trial:
 
     def numbers_for_none(self, guess: Guess) -> tuple[Guess, list[str]]:
         """The guess with numbers or classes for the tensors that get None from backward."""
-        args, _ = self.answer(guess)
-        if guess.fit != NO_GRADIENT or args is None:
+        if guess.fit != NO_GRADIENT:
             return guess, []
-        texts = " ".join(f.text for f in examine(Case(self.target, args))[1])
+        texts = " ".join(f.text for f in examine(Case(self.target, guess.args))[1])
         without = [p.name for p in guess.parameters if f"None for {p.name}, on which" in texts]
         for names, other in itertools.product(
             (without, *([name] for name in without)), (NUMBER, ROWS, SAME)
@@ -304,21 +306,21 @@ class _Trial:
             found = self.with_kinds(guess.parameters, kinds)
             if found and found.fit == FITS:
                 key = "tried as a number" if other == NUMBER else "tried as classes"
-                return found, [say(key, name=" and ".join(names))]
+                return found, [say(key, name=name) for name in names]
         return guess, []
 
     def variants(self, guess: Guess) -> list[tuple]:
         """Two draws, a batch of one, and other shapes that fit as well."""
         shapes = guess.shapes
         rows = shapes[0][0] if shapes[0] else 1
-        tried = [shapes] * 2 + [tuple(tuple(1 if n == rows else n for n in s) for s in shapes)]
+        tried = [shapes, tuple(tuple(1 if n == rows else n for n in s) for s in shapes)]
         if len(shapes) > 1:
             dims = [*map(len, shapes)]
             others = [s for s in _shapes(len(shapes)) if [*map(len, s)] == dims]
             tried += [s for s in others if s != shapes and not _by_chance(s)][:40]
         if "sum_to_size" in _words_of(self.target):  # it means to be broadcast
             tried += LAST
-        samples: list[tuple] = []
+        samples = [guess.args]
         for some in tried:
             args, _ = self.answer(guess._replace(shapes=some))
             if args is not None and self.fit(args) == guess.fit:
@@ -453,9 +455,9 @@ def _other_values(
         if isinstance(value, bool):
             others = [not value]
         elif isinstance(value, int):
-            others = [value + 1, value - 1] + [1] * (abs(value) > 9)
+            others = [value + 1, value - 1] + [1] * (value < -1)  # an index to ignore
         elif isinstance(value, float) and parameter.default == value:
-            others = [0.6 * value + 0.1] + [0.5] * (value > 3)
+            others = [0.7 * value + 0.1] + [0.5] * (value > 3)
         elif isinstance(value, str):  # the methods compare it with the others
             others = [text for text in _texts_of(target) if text != value][:3]
         yield from ((*whole[:position], other, *sample[position + 1 :]) for other in others)

@@ -208,12 +208,17 @@ def one_sided_differ(
 
 @dataclass(frozen=True)
 class Comparison:
-    """Backward beside the numerical gradient, for one input of one case."""
+    """Backward beside the numerical gradient, for one input of one case.
+
+    Args:
+        symmetric: whether both are for changes that keep a symmetric matrix symmetric.
+    """
 
     case: Case
     position: int
     backward: torch.Tensor
     slopes: Slopes
+    symmetric: bool = False
 
     @property
     def numerical(self) -> torch.Tensor:
@@ -261,9 +266,30 @@ def compare(case: Case) -> dict[int, Comparison]:
         if comparison.wrong.any() and case.precision < 1e-10:
             # Where forward subtracts nearly equal numbers, rounding spoils a small step.
             larger = slopes_of(replace(case, eps=LARGER_STEP * case.eps), i)
-            other = replace(comparison, slopes=larger)
-            compared[i] = comparison if other.wrong.any() else other
+            others = [replace(comparison, slopes=larger), _for_symmetric_changes(comparison)]
+            compared[i] = next((c for c in others if c and not c.wrong.any()), comparison)
     return compared
+
+
+def _for_symmetric_changes(comparison: Comparison) -> Comparison | None:
+    """The same for changes of a symmetric matrix that keep it symmetric; None for all others.
+
+    Forward may read one triangle alone, or backward may share a gradient out between the two.
+    """
+    arg, slopes = comparison.case.args[comparison.position], comparison.slopes
+    if arg.is_complex() or arg.dim() < 2 or not equal_with_nan(arg, arg.mT):
+        return None
+    size = arg.shape[-1]
+    if arg.unique().numel() < arg.numel() // size * (size + 1) / 2:  # as a matrix of ones
+        return None
+
+    def folded(jacobian: torch.Tensor) -> torch.Tensor:
+        matrices = jacobian.double().view(-1, *arg.shape)
+        return ((matrices + matrices.mT) / 2).flatten(1)
+
+    masks = {name: folded(getattr(slopes, name)) > 0 for name in ("kink", "steep", "jump")}
+    moved = replace(slopes, left=folded(slopes.left), right=folded(slopes.right), **masks)
+    return replace(comparison, backward=folded(comparison.backward), slopes=moved, symmetric=True)
 
 
 def right_along_a_line(case: Case) -> bool:

@@ -55,7 +55,8 @@ def is_repeatable(case: Case) -> list[Finding]:
     if not all(map(equal_with_nan, outputs, again)):
         return [finding("not deterministic", "forward not deterministic")]
     grads = random_grads(outputs)
-    first = gradients(case, outputs, leaves, grads)
+    # Copies: backward may return the .grad of a tensor of its own, and add to it the next time.
+    first = [gradient.clone() for gradient in gradients(case, outputs, leaves, grads)]
     try:
         second = gradients(case, outputs, leaves, grads)
     except Exception:  # it frees what forward saved, which is allowed; see `frees_its_buffers`
@@ -130,7 +131,15 @@ def is_linear(case: Case) -> list[Finding]:
         tells = not close(masked, [s * one[0] for s in fitting])  # some grad_output is negative
         if len(masked) == len(once) and tells and close(once, masked):
             advice = "mask from grad_output"
-    return [finding("not linear", advice=say(advice))]
+    words = say(advice)
+    if names := [case.names[i] for i in case.floats if _is_returned(case, i)]:
+        words = say("identity not linear", name=names[0])
+    return [finding("not linear", advice=words)]
+
+
+def _is_returned(case: Case, position: int) -> bool:
+    """Whether forward returns an argument as it is."""
+    return any(equal_with_nan(output, case.args[position]) for output in case.outputs(*case.args))
 
 
 def _first_last_and_rest(tensor: torch.Tensor) -> list[torch.Tensor]:
@@ -297,7 +306,7 @@ def at_special_points(
 
 
 def _zeros_and_ties(case: Case) -> list[tuple]:
-    """Zeros; for each input one number in all its elements; and two inputs that are the same."""
+    """Zeros; for each input one of its numbers everywhere; and two inputs that are the same."""
 
     def with_args(new: dict[int, torch.Tensor]) -> tuple:
         return tuple(new.get(i, arg) for i, arg in enumerate(case.args))
@@ -307,7 +316,9 @@ def _zeros_and_ties(case: Case) -> list[tuple]:
     zeros = {i: torch.zeros_like(case.args[i]) for i in signs if signs[i].unique().numel() > 1}
     points = [with_args(zeros)] if zeros else []
     points += [with_args({i: zero}) for i, zero in zeros.items() if len(zeros) > 1]
-    points += [with_args({i: torch.full_like(case.args[i], 0.7)}) for i in case.floats]
+    for i in case.floats:
+        inside = case.args[i].flatten()[case.args[i].numel() // 2 :][:1]
+        points.append(with_args({i: inside.expand_as(case.args[i]).clone()}))
     for i, j in itertools.combinations(case.floats, 2):
         if case.args[i].shape == case.args[j].shape:
             points.append(with_args({j: case.args[i]}))
@@ -556,7 +567,7 @@ def forward_mode(case: Case) -> list[Finding]:
     with users_code("in jvp", "jvp"), forward_ad.dual_level():
         args = [copied(arg) for arg in case.args]
         for i, tangent in zip(case.floats, tangents, strict=True):
-            args[i] = forward_ad.make_dual(args[i], tangent)
+            args[i] = forward_ad.make_dual(args[i], tangent.clone())
         returned = case.apply(*args)
         duals = [forward_ad.unpack_dual(returned[i]) for i in case.watched or ()]
         parts = [torch.zeros_like(d.primal) if d.tangent is None else d.tangent for d in duals]
