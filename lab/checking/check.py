@@ -94,9 +94,8 @@ def check_function(
         warnings.simplefilter("ignore")  # the findings say it better
         torch.manual_seed(seed)
         try:
-            samples, notes = _samples(target, sample_inputs, device)
+            cases, notes = _cases(target, sample_inputs, device, eps, atol)
             verdict.notes = notes + (decorators(target) if is_function_class(target) else [])
-            cases = [Case(target, args, eps, atol) for args in samples]
             _Check(verdict, target, device).run(cases, guessed, compiled)
         except Crash as crash:
             verdict.findings.append(explain_crash(target, crash))
@@ -107,15 +106,18 @@ def check_function(
     return verdict
 
 
-def _samples(target: Any, given: Any, device: str) -> tuple[list[tuple], list[str]]:
-    """The arguments to check it on, and notes: those given, declared, or guessed."""
-    if given is not None:
-        return declared_inputs(
-            given if callable(given) else lambda: given, "sample_inputs", device
-        ), []
-    if hasattr(target, "sample_inputs"):
-        return declared_inputs(target.sample_inputs, "sample_inputs()", device), []
-    return guessed_samples(target, device)
+def _cases(
+    target: Any, given: Any, device: str, eps: float, atol: float
+) -> tuple[list[Case], list[str]]:
+    """The target with the arguments that are given, declared or guessed; and notes on them."""
+    if given is None and not hasattr(target, "sample_inputs"):
+        samples, notes = guessed_samples(target, device)
+        return [Case(target, s.args, eps, atol, is_guess=s.is_guess) for s in samples], notes
+    name, declared = "sample_inputs", given
+    if given is None:
+        name, declared = "sample_inputs()", target.sample_inputs
+    inputs = declared_inputs(declared if callable(declared) else lambda: declared, name, device)
+    return [Case(target, args, eps, atol) for args in inputs], []
 
 
 def attempt(check: Callable[..., Verdict], target: Any, **how: Any) -> Verdict:
@@ -158,10 +160,9 @@ def cases_of(target: Any, device: str, eps: float, atol: float) -> tuple[list[Ca
     """
     if reason := cannot_run(target):
         return [], reason.text
-    samples, _ = _samples(target, None, device)
+    given, _ = _cases(target, None, device, eps, atol)
     check = _Check(Verdict(""), target, device)
-    given = [Case(target, args, eps, atol) for args in samples]
-    cases = check.examined(given, guessed=not hasattr(target, "sample_inputs"))
+    cases = check.examined(given)
     findings = [finding.text for finding in check.verdict.findings]
     return ([], findings[0]) if findings else (cases, "")
 
@@ -175,7 +176,7 @@ class _Check:
 
     def run(self, given: list[Case], guessed: bool, compiled: bool) -> None:
         """Check the target on cases, which are guesses or its author's."""
-        cases = self.examined(given, guessed)
+        cases = self.examined(given)
         if set(self.verdict.kinds) == {"dtype"}:
             self.beside_dtype(cases)
             return
@@ -213,7 +214,7 @@ class _Check:
             if not any(known.startswith(start) for known in self.verdict.notes):
                 self.verdict.notes.append(note)
 
-    def examined(self, given: list[Case], guessed: bool) -> list[Case]:
+    def examined(self, given: list[Case]) -> list[Case]:
         """The cases to check, after one look at each; the first faulty one ends it."""
         cases: list[Case] = []
         for case in given:
@@ -222,8 +223,7 @@ class _Check:
             try:
                 case, findings, notes = examine(replace(case, passive=passive))
             except Crash:
-                by_name = any(isinstance(arg, str) for arg in case.args)  # as forward compares it
-                if guessed and cases and not by_name:
+                if case.is_guess:
                     continue  # forward takes this guess, and backward was never meant to
                 self.verdict.inputs.append(case.describe())
                 raise

@@ -36,7 +36,7 @@ TENSOR, MASK, FLAGS, INDEX, ROWS, SAME, NUMBER, INTEGER, COUNT, BOOL, TEXT, FUNC
 BY_ANNOTATION = {"float": [NUMBER], "int": [INTEGER, COUNT], "bool": [BOOL]}
 # Patterns for the whole name; the first that fits counts.
 BY_NAME: dict[str, list[str]] = {
-    r"(.*_)?(num|size|count|classes|segments|groups)|(num|n)_\w+|[A-Z]|total": [COUNT, INTEGER],
+    r"(.*_)?(num|size|count|classes|segments|groups)|(num|n)_\w+|[CKMN]|total": [COUNT, INTEGER],
     r"dims?|axis|[nkpr]|steps?|kernel_size|stride|padding|dilation|bits|levels|shifts?|times"
     r"|repeats|\w+_(size|factor|bits|iters?|steps?|dim)|iters?|iterations": [INTEGER, COUNT],
     r"(.*_)?(idx|index|indices|inds?|ids?|perm|order)": [INDEX, ROWS, SAME],
@@ -114,7 +114,7 @@ DOMAINS: tuple[Callable[..., torch.Tensor], ...] = (
     lambda shape: torch.rand(shape) + 0.5,  # positive, for log and sqrt
     lambda shape: torch.rand(shape) + 1.5,  # over 1
     lambda shape: torch.rand(shape) * 0.8 + 0.1,  # between 0 and 1
-    lambda shape: (lambda x: x @ x.mT + torch.eye(shape[-1]))(torch.randn(shape)),  # definite
+    lambda shape: _definite(torch.randn(shape)),
     lambda shape: torch.randn(shape, dtype=torch.complex128),
 )
 MOST_NUMBERS = 300  # in all samples
@@ -135,7 +135,19 @@ class Guess(NamedTuple):
     fit: int = 0
 
 
-def guessed_samples(target: Any, device: str) -> tuple[list[tuple], list[str]]:
+class Sample(NamedTuple):
+    """Arguments to check a Function on.
+
+    Args:
+        args: the arguments, in float64.
+        is_guess: whether they may never have been meant: if backward raises, they do not count.
+    """
+
+    args: tuple
+    is_guess: bool = False
+
+
+def guessed_samples(target: Any, device: str) -> tuple[list[Sample], list[str]]:
     """Arguments that forward answers with finite numbers that depend on them; and notes.
 
     Raises:
@@ -151,18 +163,19 @@ def guessed_samples(target: Any, device: str) -> tuple[list[tuple], list[str]]:
     guesses = [guess for guess in map(trial.best, chosen) if guess]
     if not guesses:
         raise trial.failure(parameters)
-    samples: list[tuple] = []
+    samples: list[Sample] = []
     notes: list[str] = []
     if all(guess.fit == RAISES for guess in guesses) and (whole := trial.best(parameters)):
         guesses = [whole]  # backward may rely on all arguments being given
-    for guess in [guess for guess in guesses if guess.fit < RAISES] or guesses[:1]:
-        guess, more = trial.numbers_for_none(guess)
+    guesses = [guess for guess in guesses if guess.fit < RAISES] or guesses[:1]
+    for guess, more in map(trial.numbers_for_none, guesses):
         samples += trial.variants(guess)
         notes += more
-    others = [*_other_values(target, parameters, samples[0])]
+    samples += trial.with_other_values(guess, parameters)
     if COMPLEX_WORDS & _words_of(target):
-        others.append(_in_complex(samples[0]))
-    return samples + [args for args in others if not trial.problem_with(args)], notes
+        in_complex = _in_complex(samples[0].args)
+        samples += [] if trial.problem_with(in_complex) else [Sample(in_complex, is_guess=True)]
+    return samples, notes
 
 
 class _Trial:
@@ -211,7 +224,9 @@ class _Trial:
         for number, shapes in enumerate(self.shapes_for(chosen, kinds)):
             if self.tries > MOST_TRIES or (likely and number == LIKELY and not taken):
                 break
-            if min(taken, default=RAISES) < RAISES and _by_chance(shapes):
+            # Alone, a tensor of any shape is meant; beside others, it may be too large.
+            excused = RAISES if len(shapes) == 1 else SUMMED
+            if taken and min(taken) <= excused and _by_chance(shapes):
                 continue
             for domain in DOMAINS:
                 guess = Guess(chosen, kinds, shapes, domain)
@@ -261,7 +276,7 @@ class _Trial:
             with contextlib.suppress(Exception):  # it may take float32 alone
                 if case.outputs(*replace(case, args=in_float32(args)).leaves()):
                     return ""
-            return crash.told
+            return INFINITE if type(crash.error).__name__ == "LinAlgError" else crash.told
         self.answered = True
         if not outputs:
             return "forward returns no floating-point tensor"
@@ -309,7 +324,7 @@ class _Trial:
                 return found, [say(key, name=name) for name in names]
         return guess, []
 
-    def variants(self, guess: Guess) -> list[tuple]:
+    def variants(self, guess: Guess) -> list[Sample]:
         """Two draws, a batch of one, and other shapes that fit as well."""
         shapes = guess.shapes
         rows = shapes[0][0] if shapes[0] else 1
@@ -320,14 +335,55 @@ class _Trial:
             tried += [s for s in others if s != shapes and not _by_chance(s)][:40]
         if "sum_to_size" in _words_of(self.target):  # it means to be broadcast
             tried += LAST
-        samples = [guess.args]
+        samples = [Sample(guess.args)]
         for some in tried:
             args, _ = self.answer(guess._replace(shapes=some))
             if args is not None and self.fit(args) == guess.fit:
-                samples.append(args)
-            if len(samples) == 5 or sum(map(_numbers_in, samples)) > MOST_NUMBERS:
+                samples.append(Sample(args, is_guess=True))
+            if len(samples) == 5 or sum(_numbers_in(s.args) for s in samples) > MOST_NUMBERS:
                 break
         return samples
+
+    def with_other_values(
+        self, guess: Guess, parameters: list[inspect.Parameter]
+    ) -> Iterator[Sample]:
+        """For each argument that is no tensor samples with other values, and one with all changed.
+
+        Another value may ask for other shapes, as a flag that transposes does.
+        """
+        given = dict(zip([p.name for p in guess.parameters], guess.kinds, strict=True))
+        whole = [*guess.args, *(p.default for p in parameters[len(guess.args) :])]
+        changed: list[Any] = []
+        for position, (parameter, value) in enumerate(zip(parameters, whole, strict=False)):
+            others = self.other_values(parameter, value)
+            for other in others:
+                args = (*whole[:position], other, *guess.args[position + 1 :])
+                if not self.problem_with(args):
+                    yield Sample(args, is_guess=not isinstance(other, str | bool))
+                elif isinstance(other, bool):
+                    fixed = [p.replace(default=other) if p is parameter else p for p in parameters]
+                    chosen = fixed[: max(position + 1, len(guess.args))]
+                    kinds = tuple(
+                        DEFAULT if i == position else given.get(p.name, DEFAULT)
+                        for i, p in enumerate(chosen)
+                    )
+                    found = self.with_kinds(chosen, kinds)
+                    yield from self.variants(found) if found else []
+            changed += others[-1:] or [value]
+        if changed != whole and not self.problem_with(tuple(changed)):
+            yield Sample(tuple(changed), is_guess=True)
+
+    def other_values(self, parameter: inspect.Parameter, value: Any) -> list[Any]:
+        """Other values for an argument that is no tensor."""
+        if isinstance(value, bool):
+            return [not value]
+        if isinstance(value, int):
+            return [value + 1, value - 1] + [1] * (value < -1)  # an index to ignore
+        if isinstance(value, float) and parameter.default == value:
+            return [0.7 * value + 0.1] + [0.5] * (value > 3)
+        if isinstance(value, str):  # the methods compare it with the others
+            return [text for text in _texts_of(self.target) if text != value][:3]
+        return []
 
     def failure(self, parameters: list[inspect.Parameter]) -> Crash:
         """What was tried, what forward said, and samples to complete."""
@@ -376,6 +432,8 @@ EXAMPLES_OF_TENSORS = (TENSOR, MASK, FLAGS, INDEX, ROWS, SAME)
 def _orders(chosen: list[inspect.Parameter]) -> Iterator[tuple[str, ...]]:
     """Combinations of kinds, those with the fewest unlikely kinds first; one needs a gradient."""
     options = [_kinds_of(p)[:5] for p in chosen]
+    if options[0][0] in (NUMBER, INTEGER, COUNT):  # whatever its name, it comes first
+        options[0] = [TENSOR, *options[0]]
     indices = itertools.product(*(range(len(kinds)) for kinds in options))
     for places in sorted(indices, key=sum)[:60]:
         kinds = tuple(kinds[place] for kinds, place in zip(options, places, strict=True))
@@ -443,28 +501,6 @@ def _words_of(target: Any) -> set[str]:
     return {name for code in _code_of(target) for name in code.co_names}
 
 
-def _other_values(
-    target: Any, parameters: list[inspect.Parameter], sample: tuple
-) -> Iterator[tuple]:
-    """For each argument that is no tensor, samples with other values."""
-    changed: list[Any] = []
-    whole = [*sample, *(parameter.default for parameter in parameters[len(sample) :])]
-    for position, parameter in enumerate(parameters):
-        value = whole[position]
-        others: list[Any] = []
-        if isinstance(value, bool):
-            others = [not value]
-        elif isinstance(value, int):
-            others = [value + 1, value - 1] + [1] * (value < -1)  # an index to ignore
-        elif isinstance(value, float) and parameter.default == value:
-            others = [0.7 * value + 0.1] + [0.5] * (value > 3)
-        elif isinstance(value, str):  # the methods compare it with the others
-            others = [text for text in _texts_of(target) if text != value][:3]
-        yield from ((*whole[:position], other, *sample[position + 1 :]) for other in others)
-        changed += others[-1:] or [whole[position]]
-    yield tuple(changed)
-
-
 def _numbers_in(args: tuple) -> int:
     return sum(arg.numel() for arg in args if can_need_grad(arg))
 
@@ -508,6 +544,13 @@ def _fill(target: Any, guess: Guess) -> list:
         for parameter, kind in zip(guess.parameters, guess.kinds, strict=True)
         for _ in range(2 if parameter.kind is parameter.VAR_POSITIONAL else 1)
     ]
+
+
+def _definite(tensor: torch.Tensor) -> torch.Tensor:
+    """A positive definite matrix in place of a square one."""
+    if tensor.dim() < 2 or tensor.shape[-2] != tensor.shape[-1]:
+        return tensor
+    return tensor @ tensor.mT + torch.eye(tensor.shape[-1])
 
 
 def _product_of_sines(*tensors: torch.Tensor) -> torch.Tensor:

@@ -295,7 +295,7 @@ def at_special_points(
         for comparison in compared.values():
             if comparison.not_finite.any():
                 return [_not_finite(comparison, "where forward is finite")], kinks
-            if elementwise and comparison.wrong.any():
+            if elementwise and comparison.wrong.any() and _is_among(case, args):
                 where = " at a point that the samples leave out"
                 return [wrong_gradient(comparison.position, [compared], where)], kinks
             if declared or len(case.floats) == 1:
@@ -305,20 +305,27 @@ def at_special_points(
     return [], kinks
 
 
+def _is_among(case: Case, args: tuple) -> bool:
+    """Whether each number lies between those of the samples, which may all be positive."""
+    pairs = [(as_real(args[i]), as_real(case.args[i])) for i in case.floats]
+    return all(((new >= old.min()) & (new <= old.max())).all() for new, old in pairs)
+
+
 def _zeros_and_ties(case: Case) -> list[tuple]:
     """Zeros; for each input one of its numbers everywhere; and two inputs that are the same."""
 
     def with_args(new: dict[int, torch.Tensor]) -> tuple:
         return tuple(new.get(i, arg) for i, arg in enumerate(case.args))
 
-    # Whoever declares samples of one sign may not mean 0.
-    signs = {i: as_real(case.args[i]).sign() for i in case.floats}
-    zeros = {i: torch.zeros_like(case.args[i]) for i in signs if signs[i].unique().numel() > 1}
-    points = [with_args(zeros)] if zeros else []
-    points += [with_args({i: zero}) for i, zero in zeros.items() if len(zeros) > 1]
+    zeros = {i: torch.zeros_like(case.args[i]) for i in case.floats}
+    # Arguments that are all positive or all negative are hardly meant to be 0 together.
+    signs = {i: as_real(case.args[i]).sign().unique().numel() for i in zeros}
+    together = {i: zero for i, zero in zeros.items() if signs[i] > 1}
+    points = [with_args(together)] if together else []
+    points += [with_args({i: zero}) for i, zero in zeros.items() if together.keys() != {i}]
     for i in case.floats:
-        inside = case.args[i].flatten()[case.args[i].numel() // 2 :][:1]
-        points.append(with_args({i: inside.expand_as(case.args[i]).clone()}))
+        inside = case.args[i].flatten()[case.args[i].numel() // 2].item()
+        points.append(with_args({i: torch.full_like(case.args[i], inside)}))
     for i, j in itertools.combinations(case.floats, 2):
         if case.args[i].shape == case.args[j].shape:
             points.append(with_args({j: case.args[i]}))

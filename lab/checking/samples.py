@@ -31,6 +31,8 @@ class Case:
             point.
         passive: positions of the tensors that get no gradient, by design.
         precision: relative rounding error of what forward computes.
+        is_guess: whether the arguments may never have been meant: if backward raises, they do not
+            count.
     """
 
     target: Any
@@ -41,6 +43,7 @@ class Case:
     watched: tuple[int, ...] | None = None
     passive: tuple[int, ...] = ()
     precision: float = 1e-15
+    is_guess: bool = False
 
     @property
     def floats(self) -> list[int]:
