@@ -72,6 +72,8 @@ def wrong_gradient(
     kind, cause = ("wrong value", "") if elsewhere else _cause(position, samples, compared)
     table = "" if cause else table_of(shown, marked)
     hint = cause or say("rederive")
+    if elsewhere:
+        hint = f"{hint} {say('declare surrogate')}"
     if not cause and (step := _step_in(case)):
         hint = " ".join((hint, say("steps", step=step), say("declare surrogate")))
     if all(map(_is_identity, compared)):  # it is there for its backward, as a gradient reversal is

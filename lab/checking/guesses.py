@@ -380,7 +380,7 @@ class _Trial:
         if isinstance(value, int):
             return [value + 1, value - 1] + [1] * (value < -1)  # an index to ignore
         if isinstance(value, float) and parameter.default == value:
-            return [0.7 * value + 0.1] + [0.5] * (value > 3)
+            return [round(0.7 * value + 0.1, 6)] + [0.5] * (value > 3)
         if isinstance(value, str):  # the methods compare it with the others
             return [text for text in _texts_of(self.target) if text != value][:3]
         return []
