@@ -618,6 +618,220 @@ def test_compile_says_whether_the_backward_is_kept():
     assert "does not use this backward" in text_of(check_function(SignSTE, compiled=True))
 
 
+# ---- What it is tried on, without declared samples -----------------------------------------------
+
+
+def kinds_and_inputs(forward, backward, **declared):
+    verdict = check_function(function(forward, backward, **declared))
+    return verdict.verdict, verdict.kinds, " | ".join(verdict.inputs)
+
+
+def pooled(ctx, x, reduction="mean"):
+    ctx.size, ctx.reduction = x.shape, reduction
+    if reduction == "sum":
+        return x.sum()
+    return x.mean()
+
+
+def pooled_backward(ctx, g):
+    return g.expand(ctx.size) / ctx.size.numel(), None
+
+
+def test_a_string_is_tried_with_the_words_that_forward_compares():
+    verdict, kinds, inputs = kinds_and_inputs(pooled, pooled_backward)
+    assert (verdict, kinds) == ("wrong", ["constant factor"]) or kinds == ["wrong value"]
+    assert "reduction sum" in inputs
+
+
+def product(ctx, a, b, transpose=False):
+    ctx.save_for_backward(a, b)
+    ctx.transpose = transpose
+    return a @ (b.t() if transpose else b)
+
+
+def product_backward(ctx, g):
+    a, b = ctx.saved_tensors
+    if ctx.transpose:
+        return g @ b, a.t() @ g, None  # the second lacks a transpose
+    return g @ b.t(), a.t() @ g, None
+
+
+def test_a_flag_that_asks_for_other_shapes_is_tried_too():
+    verdict, kinds, inputs = kinds_and_inputs(product, product_backward)
+    assert (verdict, kinds[:1]) == ("wrong", ["transposed"])
+    assert inputs.endswith("transpose True")
+
+
+def trilinear(ctx, x, weight, y):
+    ctx.save_for_backward(x, weight, y)
+    return torch.einsum("bi,oij,bj->bo", x, weight, y)
+
+
+def trilinear_backward(ctx, g):
+    x, weight, y = ctx.saved_tensors
+    return (
+        torch.einsum("bo,oij,bj->bi", g, weight, y),
+        torch.einsum("bo,bi,bj->oij", g, x, y),
+        torch.einsum("bo,oij,bi->bj", g, weight, x),
+    )
+
+
+def test_the_equation_of_einsum_says_the_shapes():
+    verdict, _, inputs = kinds_and_inputs(trilinear, trilinear_backward)
+    assert verdict == "exact"
+    assert "weight (2, 7, 3)" in inputs or "weight (4, 7, 3)" in inputs
+
+
+def cholesky(ctx, a, b):
+    x = torch.cholesky_solve(b[:, None], torch.linalg.cholesky((a + a.mT) / 2))[:, 0]
+    ctx.save_for_backward(x)
+    return b @ x
+
+
+def cholesky_backward(ctx, g):
+    x = x_of(ctx)
+    return -g * torch.outer(x, x), 2 * g * x
+
+
+def test_a_matrix_that_must_be_definite_is_found():
+    verdict, _, inputs = kinds_and_inputs(cholesky, once_differentiable(cholesky_backward))
+    assert verdict == "exact"
+    assert "a (5, 5), b (5,)" in inputs
+
+
+def test_what_is_guessed_is_called_a_guess():
+    wrong = function(saving(lambda x, y: x * y), lambda ctx, g: (g * ctx.saved_tensors[1], g))
+    assert "guesses" in " ".join(check_function(wrong).notes)
+    declared = check_function(wrong, sample_inputs=[(torch.rand(3), torch.rand(3))])
+    assert "guesses" not in " ".join(declared.notes)
+
+
+# ---- What is no fault, and what is one elsewhere -------------------------------------------------
+
+
+def atan2_backward(ctx, g):
+    y, x = ctx.saved_tensors
+    square = x * x + y * y
+    return g * x / square, -g * y / square
+
+
+def test_nan_where_forward_is_not_continuous_is_no_fault():
+    assert check_function(function(saving(torch.atan2), atan2_backward)).verdict == "exact"
+
+
+def test_nan_where_forward_is_continuous_is_one():
+    hypot = function(
+        saving(torch.hypot),
+        lambda ctx, g: tuple(
+            g * arg / ctx.saved_tensors[0].hypot(ctx.saved_tensors[1]) for arg in ctx.saved_tensors
+        ),
+    )
+    assert check_function(hypot).kinds == ["not finite"]
+
+
+def sinc_backward(ctx, g):
+    x = x_of(ctx)
+    slope = (torch.cos(x) * x - torch.sin(x)) / x**2
+    return g * torch.where(x.abs() < 1e-4, torch.ones_like(x), slope)  # at 0 the slope is 0
+
+
+def test_a_wrong_value_at_zero_alone_is_found():
+    sinc = function(one(lambda x: torch.where(x == 0, 1.0, x.sin() / x)), sinc_backward)
+    verdict = check_function(sinc)
+    assert verdict.kinds == ["wrong value"]
+    assert "= 0 backward gives 1" in verdict.findings[0].text
+
+
+def test_a_gradient_shared_out_between_two_triangles_is_right_for_symmetric_matrices():
+    def eigenvalues_backward(ctx, g):
+        vectors = torch.linalg.eigh(x_of(ctx))[1]
+        return vectors @ torch.diag(g) @ vectors.mT
+
+    root = torch.randn(4, 4, generator=torch.Generator().manual_seed(0))
+    learner = function(
+        one(lambda x: torch.linalg.eigh(x)[0]),
+        once_differentiable(eigenvalues_backward),
+        sample_inputs=samples((root + root.mT,)),
+    )
+    verdict = check_function(learner)
+    assert verdict.verdict == "exact"
+    assert "x is symmetric" in text_of(verdict)
+
+
+def test_finite_differences_call_forward_as_backward_is_called():
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin() if ctx.needs_input_grad[0] else x.detach() * 0
+
+    assert check_function(function(forward, lambda ctx, g: g * x_of(ctx).cos())).verdict == "exact"
+
+
+def test_rounding_of_a_small_step_is_no_fault():
+    shift = 1e5
+    forward = one(lambda x: (x + shift).square() - 2 * shift * x)
+    assert check_function(function(forward, lambda ctx, g: 2 * g * x_of(ctx))).verdict == "exact"
+
+
+def last_one_wins(ctx, g):
+    (x,) = ctx.saved_tensors
+    grad = torch.zeros_like(x)
+    for start in range(x.shape[-1] - 2):
+        piece = torch.zeros_like(x)
+        piece[..., start : start + 3] = g[..., start, None]
+        grad = torch.where(piece != 0, piece, grad)
+    return grad
+
+
+def test_a_backward_that_is_right_for_one_element_at_a_time_only():
+    windows = function(one(lambda x: x.unfold(-1, 3, 1).sum(-1)), last_one_wins)
+    assert check_function(windows).kinds == ["not linear"]
+
+
+# ---- A rule that is meant to be no derivative ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "kind", "fact"),
+    [
+        (one(lambda x: (x > 0).float()), lambda ctx, g: g / (1 + x_of(ctx).abs()) ** 2,
+         "flat forward", "surrogate"),
+        (lambda ctx, x, alpha: x.view_as(x), lambda ctx, g: (-g, None),
+         "constant factor", "returns x unchanged"),
+        (lambda ctx, x: x.view_as(x), lambda ctx, g: g.clamp(-0.01, 0.01),
+         "not linear", "returns x unchanged"),
+        (one(lambda x: x.sign() * x.abs().mean()), lambda ctx, g: g,
+         "wrong value", "calls sign"),
+    ],
+    ids=["float32 spike", "reversed", "clipped", "scaled sign"],
+)  # fmt: skip
+def test_a_rule_that_is_meant_is_told_how_to_say_so(forward, backward, kind, fact):
+    verdict = check_function(function(forward, backward))
+    assert verdict.kinds[0] == kind, verdict.report()
+    assert fact in text_of(verdict)
+    assert kind == "not linear" or "surrogate" in text_of(verdict)
+
+
+def test_a_dtype_hides_no_wrong_value():
+    def backward(ctx, g):
+        grad = torch.zeros(x_of(ctx).shape)
+        grad[x_of(ctx) < 0] = g[x_of(ctx) < 0].float()
+        return grad
+
+    verdict = check_function(function(one(lambda x: x.clamp(min=0)), backward))
+    assert verdict.kinds[-1] == "dtype" and len(verdict.kinds) == 2
+
+
+def test_a_second_derivative_that_is_not_finite_gets_no_cause():
+    def root_backward(ctx, g):
+        x = x_of(ctx)
+        return g * 3 * torch.sqrt(x * (x > 0))  # its derivative is inf * 0 where x is negative
+
+    learner = function(one(lambda x: 2 * x.clamp(min=0) ** 1.5), root_backward)
+    verdict = check_function(learner)
+    assert verdict.kinds == ["second derivative"]
+    assert "not finite" in verdict.findings[0].text and "kept" not in verdict.findings[0].text
+
+
 def test_every_message_is_said_somewhere():
     words = tomllib.loads((CHECKING / "words.toml").read_text("utf-8"))
     code = "".join(file.read_text("utf-8") for file in CHECKING.glob("*.py"))
