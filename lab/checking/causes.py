@@ -244,7 +244,8 @@ def _another_input(
     if not pairs or not all(_is_gradient_of(mine, its) for mine, its in pairs):
         return None
     name = pairs[0][0].case.names[other]
-    if all(_is_gradient_of(its, mine) for mine, its in pairs):
+    others = {c.position for s in samples for c in s.values() if c.wrong.any()} - {position, other}
+    if not others and all(_is_gradient_of(its, mine) for mine, its in pairs):
         return "swapped", say("swapped", name=name)
     return "wrong value", say("another input", name=name)
 

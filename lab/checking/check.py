@@ -205,7 +205,7 @@ class _Check:
         if self.ask(probes.is_linear, single) and self.surrogate is not True:
             self.values(single)
         self.verdict.findings += of_dtype
-        self.verdict.verdict = "wrong"
+        self.verdict.verdict = "cannot run" if self.verdict.kinds[0] in NOT_RUN else "wrong"
 
     def note(self, notes: Iterable[str]) -> None:
         for note in notes:
