@@ -12,9 +12,9 @@ Other wings import the modules in `__all__`:
     users_code   run somebody's code, and tell what it raises from our own faults
     verdict      what was found, as data and in words
 
-Private: guesses (inputs for a Function that declares none), contract (one call of forward and
-backward, as PyTorch expects it), probes (the questions), causes (why is a gradient wrong?), slips
-(PyTorch's errors in plain words).
+Private: guesses (inputs for a Function that declares none), likely (kinds and shapes to guess),
+contract (one call of forward and backward, as PyTorch expects it), probes (the questions), causes
+(why is a gradient wrong?), slips (PyTorch's errors in plain words).
 """
 
 __all__ = [

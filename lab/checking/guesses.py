@@ -1,7 +1,8 @@
 """What to try on a Function whose author declares no samples.
 
-A guess says for each argument what kind of thing it is, and of which shapes the tensors are. The
-first one counts that forward takes and whose shapes backward returns.
+A guess says for each argument what kind of thing it is, and of which shapes the tensors are, the
+likeliest first (likely.py). The first one counts that forward takes and whose shapes backward
+returns.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ import contextlib
 import functools
 import inspect
 import itertools
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import CodeType
 from typing import Any, NamedTuple
 
 import torch
 
+from lab.checking import likely
 from lab.checking.contract import examine, in_float32
 from lab.checking.numbers import equal_with_nan
 from lab.checking.samples import Case, can_need_grad, in_float64, parameters_of
@@ -25,90 +26,6 @@ from lab.checking.users_code import Crash, users_code
 from lab.checking.verdict import say
 from lab.errors import UserError
 
-Shapes = tuple[tuple[int, ...], ...]
-
-# What an argument may be; one that needs a gradient comes first.
-TENSOR, MASK, FLAGS, INDEX, ROWS, SAME, NUMBER, INTEGER, COUNT, BOOL, TEXT, FUNCTION, DEFAULT = (
-    "a float tensor", "a tensor of 0 and 1", "a boolean tensor", "integer indices",
-    "an integer for each row", "an integer for each element", "a number", "an integer",
-    "a larger integer", "True", "a string", "a function", "its default",
-)  # fmt: skip
-BY_ANNOTATION = {"float": [NUMBER], "int": [INTEGER, COUNT], "bool": [BOOL]}
-# Patterns for the whole name; the first that fits counts.
-BY_NAME: dict[str, list[str]] = {
-    r"(.*_)?(num|size|count|classes|segments|groups)|(num|n)_\w+|[CKMN]|total": [COUNT, INTEGER],
-    r"dims?|axis|[nkpr]|steps?|kernel_size|stride|padding|dilation|bits|levels|shifts?|times"
-    r"|repeats|\w+_(size|factor|bits|iters?|steps?|dim)|iters?|iterations": [INTEGER, COUNT],
-    r"(.*_)?(idx|index|indices|inds?|ids?|perm|order)": [INDEX, ROWS, SAME],
-    r"(.*_)?(segment|batch|rows?|cols?|groups?)": [ROWS, INDEX],
-    r"(.*_)?(targets?|labels?|y_true|classes|gt)": [TENSOR, ROWS, SAME, MASK],
-    r"(.*_)?masks?|keep|cond(ition)?": [MASK, FLAGS],
-    r"eps(ilon)?|(negative_)?slope|alpha|beta|lam(b?da?)?_?|prob|rate|tau|temp(erature)?|margin"
-    r"|delta|threshold|thresh?|lo|hi|low|high|(min|max)(_\w+)?|lower|upper|momentum|sigma|std"
-    r"|(\w+_)?(factor|coeff|power|exponent|smoothing)": [NUMBER],
-    r"train(ing)?|inplace|keepdims?": [BOOL],
-    r"reduc(e|tion)|mode|method|kind": [TEXT],
-    r"run|fn|f|func(tion)?|module|callable|act(ivation)?": [FUNCTION],
-}  # fmt: skip
-NUMBERS = (0.3, 1.4, 0.8, 2.1)  # different ones for different arguments
-INTEGERS = {"dim": -1, "axis": -1, "padding": 1, "stride": 1, "dilation": 1, "bits": 4}
-EXAMPLES = {
-    TENSOR: "torch.randn(5, 7)",
-    MASK: "torch.tensor([1.0, 0.0, 1.0])",
-    FLAGS: "torch.rand(5, 7) > 0.5",
-    INDEX: "torch.tensor([3, 0, 3, 1])",
-    ROWS: "torch.tensor([3, 0, 3, 1, 2])",
-    SAME: "torch.randint(5, (5, 7))",
-    NUMBER: "0.3",
-    INTEGER: "2",
-    COUNT: "8",
-    BOOL: "True",
-    TEXT: '"mean"',
-    FUNCTION: "torch.sin",
-}
-
-# Shapes of the first tensor. Rows are long enough that a permutation is not its own inverse, and
-# no size is a number that formulas are full of; the others fit formulas that ask for a size.
-FIRST = (
-    (5, 7), (2, 3, 5), (2, 4, 5, 3), (5, 8), (5, 2), (5, 3), (5, 4), (5, 6), (2, 4, 4, 6),
-)  # fmt: skip
-# Shapes of the first two tensors, where they are not the same.
-PAIRS = (
-    ((5, 7), (6, 7)),  # a linear map
-    ((5, 7), (7, 6)),  # a matrix product
-    ((5, 7), (7,)),
-    ((5, 7), (5,)),
-    ((5, 7), ()),
-    ((2, 3, 5), (2, 5, 4)),
-    ((2, 3, 5), (5, 4)),
-    ((2, 3, 5), (4, 5)),
-    ((2, 3, 5), (2, 4, 5)),
-    ((2, 3, 5), (5,)),
-    ((2, 3, 5), (3,)),
-    ((2, 4, 5, 3), (4,)),  # images, and a number for each channel
-    ((2, 4, 5, 3), (3, 4, 2, 2)),  # images, and filters
-    ((2, 4, 5, 3), (4, 1, 2, 2)),
-    ((2, 4, 6), (3, 4, 3)),
-    ((2, 4, 6), (4, 3, 3)),
-    ((2, 4, 6), (4, 1, 3)),
-    ((2, 4, 6), (4, 3)),
-    ((7,), (6, 7)),
-    ((7,), (7, 6)),
-    ((7,), (4,)),
-    ((5,), (5, 5)),
-    ((5, 8), (5, 2)),
-    ((5, 8), (5, 4)),
-    ((5, 2), (5,)),
-    ((5, 7), (5, 6)),
-    ((2, 3, 4, 6), (3, 3)),
-    ((5, 7), (6, 7, 4)),
-)
-# Shapes that forward takes by broadcasting or by chance, tried last: they hide a wrong shape.
-LAST = (
-    ((5, 7), (5, 1)), ((5, 7), (7, 7)), ((5, 5), (5, 7)), ((5, 5), (5,)), ((5, 5), (5, 5)),
-    ((7,), (7,)), ((7,), ()), ((), ()),
-)  # fmt: skip
-LAST_ALONE = (((7,),), ((5, 5),), ((),))
 DOMAINS: tuple[Callable[..., torch.Tensor], ...] = (
     torch.randn,
     lambda shape: torch.rand(shape) + 0.5,  # positive, for log and sqrt
@@ -118,10 +35,17 @@ DOMAINS: tuple[Callable[..., torch.Tensor], ...] = (
     lambda shape: torch.randn(shape, dtype=torch.complex128),
 )
 MOST_NUMBERS = 300  # in all samples
+NUMBERS = (0.3, 1.4, 0.8, 2.1)  # different ones for different arguments
+INTEGERS = {"dim": -1, "axis": -1, "padding": 1, "stride": 1, "dilation": 1, "bits": 4}
 LIKELY = 12  # shapes that are tried first, and in every domain
 COMPLEX_WORDS = {"conj", "complex", "is_complex", "view_as_real", "imag"}
 MOST_TRIES = 4000
 FITS, NO_GRADIENT, WRONG_SHAPE, SUMMED, RAISES = range(5)  # how backward answers a guess
+
+
+INFINITE = "forward gives inf or nan"
+CONSTANT = "forward is constant: it gives the same for other inputs"
+SUMS = "PyTorch sums it"  # of the note on a gradient that has to be summed
 
 
 class Guess(NamedTuple):
@@ -129,7 +53,7 @@ class Guess(NamedTuple):
 
     parameters: list[inspect.Parameter]
     kinds: tuple[str, ...]
-    shapes: Shapes
+    shapes: likely.Shapes
     domain: Callable[..., torch.Tensor]
     args: tuple = ()
     fit: int = 0
@@ -189,16 +113,16 @@ class _Trial:
 
     def best(self, chosen: list[inspect.Parameter]) -> Guess | None:
         """The first guess that forward takes and backward fits; else the first that fits less."""
-        orders = [*_orders(chosen)]
+        every = [*likely.orders(chosen)]
         raises = None
-        for kinds, likely, every_domain in (
-            (orders[:1], False, False),
-            (orders[:6], True, True),
-            (orders[6:], True, False),
-            (orders[1:], False, False),
+        for kinds, few, every_domain in (
+            (every[:1], False, False),
+            (every[:6], True, True),
+            (every[6:], True, False),
+            (every[1:], False, False),
         ):
             for some in kinds:
-                found = self.with_kinds(chosen, some, likely, every_domain)
+                found = self.with_kinds(chosen, some, few, every_domain)
                 if found and found.fit < RAISES:
                     return found
                 raises = raises or found
@@ -208,7 +132,7 @@ class _Trial:
         self,
         chosen: list[inspect.Parameter],
         kinds: tuple[str, ...],
-        likely: bool = False,
+        few: bool = False,
         every_domain: bool = False,
     ) -> Guess | None:
         """The best guess with these kinds.
@@ -216,17 +140,17 @@ class _Trial:
         Args:
             chosen: the parameters that get an argument.
             kinds: one for each.
-            likely: give up if forward takes none of the likeliest shapes.
+            few: give up if forward takes none of the likeliest shapes.
             every_domain: try other values also where forward refuses normal ones; where it answers
                 inf or nan to them, other values are tried in any case.
         """
         taken: dict[int, Guess] = {}
         for number, shapes in enumerate(self.shapes_for(chosen, kinds)):
-            if self.tries > MOST_TRIES or (likely and number == LIKELY and not taken):
+            if self.tries > MOST_TRIES or (few and number == LIKELY and not taken):
                 break
             # Alone, a tensor of any shape is meant; beside others, it may be too large.
             excused = RAISES if len(shapes) == 1 else SUMMED
-            if taken and min(taken) <= excused and _by_chance(shapes):
+            if taken and min(taken) <= excused and likely.is_by_chance(shapes):
                 continue
             for domain in DOMAINS:
                 guess = Guess(chosen, kinds, shapes, domain)
@@ -240,14 +164,19 @@ class _Trial:
                 break
         return taken[min(taken)] if taken else None
 
-    def shapes_for(self, chosen: list[inspect.Parameter], kinds: tuple[str, ...]) -> list[Shapes]:
+    def shapes_for(
+        self, chosen: list[inspect.Parameter], kinds: tuple[str, ...]
+    ) -> list[likely.Shapes]:
         """The shapes to try for the tensors of these kinds, the likeliest first."""
         count = sum(
             1 + (p.kind is p.VAR_POSITIONAL)
             for p, kind in zip(chosen, kinds, strict=True)
-            if kind in (TENSOR, MASK, FLAGS)
+            if kind in (likely.TENSOR, likely.MASK, likely.FLAGS)
         )
-        return [*_shapes_in_einsum(self.target, count), *_shapes(count)]
+        texts = (text for code in _code_of(self.target) for text in code.co_consts)
+        equations = (t for t in texts if isinstance(t, str) and "->" in t and t.count(",") < count)
+        in_equations = [likely.shapes_in_equation(equation) for equation in equations]
+        return [s for s in in_equations if len(s) == count] + likely.shapes_for(count)
 
     def answer(self, guess: Guess) -> tuple[tuple | None, str]:
         """The arguments if forward answers them with finite numbers; else None, and why not."""
@@ -310,17 +239,17 @@ class _Trial:
         texts = " ".join(f.text for f in examine(Case(self.target, guess.args))[1])
         without = [p.name for p in guess.parameters if f"None for {p.name}, on which" in texts]
         for names, other in itertools.product(
-            (without, *([name] for name in without)), (NUMBER, ROWS, SAME)
+            (without, *([name] for name in without)), (likely.NUMBER, likely.ROWS, likely.SAME)
         ):
             kinds = tuple(
-                other if p.name in names and other in (NUMBER, *_named(p)) else kind
+                other if p.name in names and other in (likely.NUMBER, *likely.named(p)) else kind
                 for p, kind in zip(guess.parameters, guess.kinds, strict=True)
             )
-            if kinds == guess.kinds or TENSOR not in kinds:
+            if kinds == guess.kinds or likely.TENSOR not in kinds:
                 continue
             found = self.with_kinds(guess.parameters, kinds)
             if found and found.fit == FITS:
-                key = "tried as a number" if other == NUMBER else "tried as classes"
+                key = "tried as a number" if other == likely.NUMBER else "tried as classes"
                 return found, [say(key, name=name) for name in names]
         return guess, []
 
@@ -331,10 +260,10 @@ class _Trial:
         tried = [shapes, tuple(tuple(1 if n == rows else n for n in s) for s in shapes)]
         if len(shapes) > 1:
             dims = [*map(len, shapes)]
-            others = [s for s in _shapes(len(shapes)) if [*map(len, s)] == dims]
-            tried += [s for s in others if s != shapes and not _by_chance(s)][:40]
+            others = [s for s in likely.shapes_for(len(shapes)) if [*map(len, s)] == dims]
+            tried += [s for s in others if s != shapes and not likely.is_by_chance(s)][:40]
         if "sum_to_size" in _words_of(self.target):  # it means to be broadcast
-            tried += LAST
+            tried += likely.LAST
         samples = [Sample(guess.args)]
         for some in tried:
             args, _ = self.answer(guess._replace(shapes=some))
@@ -364,7 +293,7 @@ class _Trial:
                     fixed = [p.replace(default=other) if p is parameter else p for p in parameters]
                     chosen = fixed[: max(position + 1, len(guess.args))]
                     kinds = tuple(
-                        DEFAULT if i == position else given.get(p.name, DEFAULT)
+                        likely.DEFAULT if i == position else given.get(p.name, likely.DEFAULT)
                         for i, p in enumerate(chosen)
                     )
                     found = self.with_kinds(chosen, kinds)
@@ -391,98 +320,10 @@ class _Trial:
             return self.crashes[0]  # it fails on everything, for one and the same reason
         tried = [f"{words}: {problem}" for words, problem in list(self.said.items())[:4]]
         tried += [f"and {len(self.said) - 4} more kinds"] if len(self.said) > 4 else []
-        ready = ", ".join(EXAMPLES[_kinds_of(p)[0]] for p in parameters)
+        ready = ", ".join(likely.EXAMPLES[likely.kinds_of(p)[0]] for p in parameters)
         names = ", ".join(p.name for p in parameters)
         text = say("no inputs found", tried="\n".join(tried), ready=ready, names=names)
         return Crash(UserError(text), "on random inputs", "no inputs found")
-
-
-INFINITE = "forward gives inf or nan"
-CONSTANT = "forward is constant: it gives the same for other inputs"
-SUMS = "PyTorch sums it"  # of the note on a gradient that has to be summed
-
-
-def _kinds_of(parameter: inspect.Parameter) -> list[str]:
-    """What an argument may be, the likeliest first."""
-    if parameter.default not in (parameter.empty, None):
-        return [DEFAULT]
-    annotation = getattr(parameter.annotation, "__name__", str(parameter.annotation))
-    if annotation in BY_ANNOTATION:
-        return BY_ANNOTATION[annotation]
-    if parameter.kind is parameter.VAR_POSITIONAL:
-        return [TENSOR]
-    named = _named(parameter)
-    others = [TENSOR, NUMBER, INDEX, INTEGER, ROWS, MASK, BOOL]
-    if "Tensor" in annotation:
-        named, others = [k for k in named if k in EXAMPLES_OF_TENSORS], [TENSOR, INDEX, ROWS]
-    elif named and named[0] in (NUMBER, INTEGER, COUNT):
-        others = [TENSOR, NUMBER, INTEGER]
-    return list(dict.fromkeys([*named, *others]))
-
-
-def _named(parameter: inspect.Parameter) -> list[str]:
-    """What the name of an argument says of its kind."""
-    fitting = (kinds for name, kinds in BY_NAME.items() if re.fullmatch(name, parameter.name))
-    return next(fitting, [])
-
-
-EXAMPLES_OF_TENSORS = (TENSOR, MASK, FLAGS, INDEX, ROWS, SAME)
-
-
-def _orders(chosen: list[inspect.Parameter]) -> Iterator[tuple[str, ...]]:
-    """Combinations of kinds, those with the fewest unlikely kinds first; one needs a gradient."""
-    options = [_kinds_of(p)[:5] for p in chosen]
-    if options[0][0] in (NUMBER, INTEGER, COUNT):  # whatever its name, it comes first
-        options[0] = [TENSOR, *options[0]]
-    indices = itertools.product(*(range(len(kinds)) for kinds in options))
-    for places in sorted(indices, key=sum)[:60]:
-        kinds = tuple(kinds[place] for kinds, place in zip(options, places, strict=True))
-        if TENSOR in kinds or MASK in kinds:
-            yield kinds
-
-
-@functools.cache
-def _shapes(count: int) -> list[Shapes]:
-    """Shapes for so many tensors, the likeliest first; those in LAST are tried last."""
-    if count == 1:
-        return [*((shape,) for shape in FIRST), *LAST_ALONE]
-    same = [(shape,) * count for shape in FIRST]
-    if count == 2:
-        return [*same[:1], *PAIRS, *same[1:], *LAST]
-    others: list[Shapes] = []
-    for pair in ((FIRST[0], FIRST[0]), *PAIRS, *((s, s) for s in FIRST[1:]), *LAST):
-        for third in _thirds(*pair):
-            others.append((*pair, *[third] * (count - 2)))
-            if count > 3:
-                others.append((*pair, third, *[pair[0][-2:-1] + pair[1][-2:-1]] * (count - 3)))
-    return sorted(dict.fromkeys([*same[:1], *others]), key=_by_chance)
-
-
-def _by_chance(shapes: Shapes) -> bool:
-    """Whether sizes are the same that need not be, so that a wrong gradient has a right shape."""
-    if len(shapes[0]) < 2 or shapes[:2] in (*LAST, *LAST_ALONE):
-        return True
-    first, second, *others = shapes if len(shapes) > 1 else shapes * 2
-    return first == second and not {*others} <= {first, first[-1:], ()}
-
-
-def _thirds(first: tuple[int, ...], second: tuple[int, ...]) -> Iterable[tuple[int, ...]]:
-    """Shapes of a third tensor beside two others: theirs, or one made of their sizes."""
-    yield second
-    yield from ((n,) for n in (*second[:1], *second[-1:], *first[-1:], *first[:1]))
-    yield first
-    yield from ((*first[:-1], *second[-1:]), (first[:1] + second[:1]), (*second[:-1], 3), ())
-
-
-def _shapes_in_einsum(target: Any, count: int) -> Iterator[Shapes]:
-    """Shapes that fit the equations of einsum in forward, a size of its own for each letter."""
-    texts = (text for code in _code_of(target) for text in code.co_consts)
-    for text in filter(lambda text: isinstance(text, str), texts):
-        operands = text.replace(" ", "").partition("->")[0].split(",")
-        letters = sorted(set("".join(operands)))
-        if "->" in text and len(operands) == count and all(map(str.isalpha, letters)):
-            sizes = dict(zip(letters, itertools.cycle((5, 7, 3, 4, 2, 6)), strict=False))
-            yield tuple(tuple(sizes[letter] for letter in operand) for operand in operands)
 
 
 def _code_of(target: Any) -> list[CodeType]:
@@ -526,21 +367,21 @@ def _fill(target: Any, guess: Guess) -> list:
         return guess.domain(shape[-1:] if name == "bias" else shape)
 
     make: dict[str, Callable[[str], Any]] = {
-        TENSOR: tensor,
-        MASK: lambda name: (torch.rand(next(shapes)) > 0.4).double(),
-        FLAGS: lambda name: torch.rand(next(shapes)) > 0.4,
-        INDEX: lambda name: indices[:4] % first[0],
-        ROWS: lambda name: indices[: first[0]] % first[-1],
-        SAME: lambda name: torch.randint(min(first), first),
-        NUMBER: lambda name: next(numbers),
-        INTEGER: lambda name: INTEGERS.get(name, 2),
-        COUNT: lambda name: 8,
-        BOOL: lambda name: True,
-        TEXT: lambda name: next(iter(_texts_of(target)), "mean"),
-        FUNCTION: lambda name: _product_of_sines,
+        likely.TENSOR: tensor,
+        likely.MASK: lambda name: (torch.rand(next(shapes)) > 0.4).double(),
+        likely.FLAGS: lambda name: torch.rand(next(shapes)) > 0.4,
+        likely.INDEX: lambda name: indices[:4] % first[0],
+        likely.ROWS: lambda name: indices[: first[0]] % first[-1],
+        likely.SAME: lambda name: torch.randint(min(first), first),
+        likely.NUMBER: lambda name: next(numbers),
+        likely.INTEGER: lambda name: INTEGERS.get(name, 2),
+        likely.COUNT: lambda name: 8,
+        likely.BOOL: lambda name: True,
+        likely.TEXT: lambda name: next(iter(_texts_of(target)), "mean"),
+        likely.FUNCTION: lambda name: _product_of_sines,
     }
     return [
-        parameter.default if kind == DEFAULT else make[kind](parameter.name)
+        parameter.default if kind == likely.DEFAULT else make[kind](parameter.name)
         for parameter, kind in zip(guess.parameters, guess.kinds, strict=True)
         for _ in range(2 if parameter.kind is parameter.VAR_POSITIONAL else 1)
     ]

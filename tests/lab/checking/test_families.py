@@ -410,7 +410,7 @@ WRONG = {
     "mask from grad_output": (
         function(RELU, lambda ctx, g: g.clamp(min=0)), "not linear", "not from grad_output"),
     "gather for scatter": (
-        function(sorted_rows, lambda ctx, g: g.gather(-1, x_of(ctx))), "wrong value", "instead of undone"),
+        function(sorted_rows, lambda ctx, g: g.gather(-1, x_of(ctx))), "wrong value", "of undone"),
     "forward edits its input": (
         function(edits, lambda ctx, g: g), "edits input", "mark_dirty(x)"),
     "forward edits what it saves": (
