@@ -148,7 +148,8 @@ class _Trial:
         for number, shapes in enumerate(self.shapes_for(chosen, kinds)):
             if self.tries > MOST_TRIES or (few and number == LIKELY and not taken):
                 break
-            # Alone, a tensor of any shape is meant; beside others, it may be too large.
+            # Shapes that fit by chance excuse no wrong gradient. They excuse a backward that raises
+            # where there are several tensors: one of them may have been too large for it.
             excused = RAISES if len(shapes) == 1 else SUMMED
             if taken and min(taken) <= excused and likely.is_by_chance(shapes):
                 continue

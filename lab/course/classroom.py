@@ -31,6 +31,7 @@ SIGNS = {
     "unrecognised": "?",
     "missing": "-",
 }
+COLUMNS = 15  # exercises side by side on a screen of 80 characters
 MISTAKES = 12  # named below the table
 
 
@@ -147,7 +148,11 @@ def class_report(submissions: list[Submission]) -> str:
     columns = zip(*(cells for _, cells in rows), strict=True)
     rows.append(("solved", [column.count(SIGNS["solved"]) for column in columns]))
     width = max(len(name) for name, _ in rows)
-    lines = [f"{name:{width}}" + "".join(f"{c:>4}" for c in cells) for name, cells in rows] + [""]
+    lines: list[str] = []
+    for start in range(0, len(exercises), COLUMNS):
+        blocks = ((name, cells[start : start + COLUMNS]) for name, cells in rows)
+        lines += [f"{name:{width}}" + "".join(f"{c:>4}" for c in some) for name, some in blocks]
+        lines.append("")
     lines += [f"{e.number:4}  {e.name}" for e in exercises]
     used = {submission.mark for submission in submissions}
     legend = "  ".join(f"{sign} {mark}" for mark, sign in SIGNS.items() if mark in used)
