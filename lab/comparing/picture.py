@@ -93,7 +93,7 @@ def figure_of(comparison: Comparison) -> Figure:
         axes.spines[["top", "right"]].set_visible(False)
     below.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
     has_seeds = len(runs) > len(rows)
-    above.set_ylabel("loss\nthick: median of the seeds" if has_seeds else "loss")
+    above.set_ylabel("loss\nthick: median, band: all seeds" if has_seeds else "loss")
     drawn = {line.get_marker() for axes in figure.axes for line in axes.lines}
     notes = ["step", *(words for marker, words in MARKS.items() if marker in drawn)]
     below.set(ylabel="relative difference\nto the reference", xlabel=",   ".join(notes))
@@ -127,7 +127,7 @@ def _shown(run: RecordedRun, steps: np.ndarray, values: np.ndarray, rise: float)
 
 
 def _draw(axes: Axes, curves: Sequence[Curve], style: dict[str, Any]) -> None:
-    """Draw the curve of a row; of several seeds thin curves, and their median where all are."""
+    """Draw the curve of a row; of several seeds a band, thin curves, and the median of all."""
     thin = {"lw": 0.7, "ls": "-", "alpha": 0.6, "label": ""} if len(curves) > 1 else {}
     for steps, values in curves:
         axes.plot(steps, values, **style | thin)
@@ -135,8 +135,10 @@ def _draw(axes: Axes, curves: Sequence[Curve], style: dict[str, Any]) -> None:
             _mark(axes, "x", steps[~np.isfinite(values)][0], 1.0, style["color"])
     if thin:
         common = functools.reduce(np.intersect1d, [steps for steps, _ in curves])
-        at_common = [values[np.isin(steps, common)] for steps, values in curves]
-        axes.plot(common, np.median(at_common, axis=0), **style)
+        at_common = np.ma.masked_invalid([v[np.isin(steps, common)] for steps, v in curves])
+        low, high = at_common.min(axis=0), at_common.max(axis=0)
+        axes.fill_between(common, low, high, color=style["color"], alpha=0.12, lw=0)
+        axes.plot(common, np.median(at_common.data, axis=0), **style)
 
 
 def _mark(axes: Axes, marker: str, step: int, height: float, colour: Any) -> None:
