@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ from lab.devices import pick_device
 from lab.errors import UserError
 
 OF_A_FUNCTION = ("linear", "layout", "activation")
+SIZES = ("data.samples", "data.features", "model.hidden", "data.targets")
+MOST_NUMBERS = 10**9  # in one tensor: 4 GB in float32
 
 
 def validated(cfg: DictConfig, choices: Mapping[str, str], overrides: Sequence[str]) -> Config:
@@ -81,3 +84,10 @@ def _check_values(keys: dict[str, Any]) -> None:
             if isinstance(value, float) and value.is_integer() and holds(int(value)):
                 raise UserError(f"{key}={value} is a float; write {key}={int(value)}")
             raise UserError(f"{key}={as_typed(value)} is not valid; use {words}")
+    for first, second in itertools.combinations(SIZES, 2):
+        numbers = values.get(first, 0) * values.get(second, 0)
+        if numbers > MOST_NUMBERS and {first, second} != {"data.features", "data.targets"}:
+            raise UserError(
+                f"{first}={values[first]} and {second}={values[second]} make a tensor of "
+                f"{numbers:.2g} numbers; use at most {MOST_NUMBERS:.0e}"
+            )

@@ -35,6 +35,10 @@ from lab.errors import UserError
         ("dtype=int8", "dtype=int8 is not valid; use float32 or float64"),
         ("data.samples=0", "data.samples=0 is not valid; use a whole number from 1"),
         ("data.features=-3", "data.features=-3 is not valid; use a whole number from 1"),
+        (
+            "data.features=20000000",
+            "data.samples=64 and data.features=20000000 make a tensor of 1.3e+09",
+        ),
         ("model.hidden=0", "model.hidden=0 is not valid; use a whole number from 1"),
         ("model.bias=maybe", "model.bias=maybe is not valid; use true or false"),
         ("model.init=xavier", "model.init=xavier is not valid; use normal or he"),
