@@ -12,6 +12,7 @@ from omegaconf import OmegaConf
 
 from lab.composing.keys import as_typed
 from lab.config import Config
+from lab.devices import pick_device
 from lab.errors import UserError
 from lab.files import locked
 from lab.jsonable import jsonable
@@ -36,7 +37,8 @@ def resumed(typed: Config, folder: Path) -> Config:
         folder: of the run that `typed.resume` names.
 
     Raises:
-        UserError: the command line sets a key that the run has another value for.
+        UserError: the command line sets a key that the run has another value for, or the device of
+            the run is not here.
     """
     own = recorded_config(folder)
     changes: dict[str, Any] = {"resume": typed.resume}
@@ -51,6 +53,13 @@ def resumed(typed: Config, folder: Path) -> Config:
                     f"{key}={as_typed(now)} is not possible: the run in {folder} has "
                     f"{key}={as_typed(before)}; leave {key} out, or start a new run"
                 )
+    try:
+        pick_device(own.device)
+    except UserError:
+        raise UserError(
+            f"resume={typed.resume} is not possible here: the run used device={own.device}, which "
+            "this machine does not have; resume it where there is one, or start a new run"
+        ) from None
     return dataclasses.replace(own, **changes)
 
 

@@ -10,6 +10,7 @@ from conftest import config_of
 from lab.composing.resume import resumed
 from lab.config import Config
 from lab.errors import UserError
+from lab.recording.summary import SUMMARY, Summary
 
 
 @pytest.fixture
@@ -52,3 +53,11 @@ def test_nothing_left_to_do_is_refused(folder, steps):
 
     with pytest.raises(UserError, match="has done 3 steps"):
         train.train(resume(folder, *steps), folder)
+
+
+def test_a_run_whose_device_is_not_here(folder):
+    recorded = Summary.from_json((folder / SUMMARY).read_bytes())
+    recorded.config["device"] = "cuda:99"
+    recorded.write(folder)
+    with pytest.raises(UserError, match="the run used device=cuda:99"):
+        resume(folder, "steps=40")
