@@ -312,7 +312,7 @@ class _Trial:
         if isinstance(value, float) and parameter.default == value:
             return [round(0.7 * value + 0.1, 6)] + [0.5] * (value > 3)
         if isinstance(value, str):  # the methods compare it with the others
-            return [text for text in _texts_of(self.target) if text != value][:3]
+            return [text for text in (*_texts_of(self.target), "mean") if text != value][:3]
         return []
 
     def failure(self, parameters: list[inspect.Parameter]) -> Crash:
