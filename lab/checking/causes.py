@@ -73,14 +73,14 @@ def wrong_gradient(
     )
     kind, cause = ("wrong value", "") if elsewhere else _cause(position, samples, compared)
     table = "" if cause else table_of(shown, marked)
-    hint = cause or say("rederive")
+    hints, declare = [cause or say("rederive")], say("declare surrogate")
     if elsewhere:
-        hint = f"{hint} {say('declare surrogate')}"
+        hints += [declare]
     if not cause and (step := _step_in(case)):
-        hint = " ".join((hint, say("steps", step=step), say("declare surrogate")))
+        hints += [say("steps", step=step), declare]
     if all(map(_is_identity, compared)):  # it is there for its backward, as a gradient reversal is
-        words = (cause, say("identity", name=name), say("declare surrogate"))
-        hint = " ".join(filter(None, words))
+        hints = [cause, say("identity", name=name), declare]
+    hint = " ".join(filter(None, hints))
     return Finding(kind, f"{text} {hint}", hint, table)
 
 

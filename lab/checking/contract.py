@@ -117,18 +117,16 @@ def _grad_like(output: Any) -> Any:
 
 def _in_its_precision(case: Case) -> tuple[Case, list[str]]:
     """The case, in float32 where forward takes nothing else."""
-    try:
-        with users_code("in forward"):
-            case.outputs(*case.leaves())
-    except Crash as crash:
-        single = case.in_float32()
+    crashes = []
+    for tried, notes in ((case, []), (case.in_float32(), [say("only float32")])):
         try:
             with users_code("in forward"):
-                single.outputs(*single.leaves())
-        except Crash:
-            raise crash from None
-        return single, [say("only float32")]
-    return case, []
+                tried.outputs(*tried.leaves())
+        except Crash as crash:
+            crashes.append(crash)
+        else:
+            return tried, notes
+    raise crashes[0]
 
 
 def _no_way_back(case: Case, every: tuple) -> Finding:

@@ -122,12 +122,10 @@ def is_linear(case: Case) -> list[Finding]:
     advice = "multiply"
     if any(gradient.any() for gradient in backward([torch.zeros_like(a) for a in one])):
         advice = "added"
-    elif len(one) == 1 and not one[0].is_complex():
+    elif len(one) == 1 and not one[0].is_complex() and {a.shape for a in once} == {one[0].shape}:
         slopes = backward([torch.ones_like(a) for a in one])
-        fitting = [s for s in slopes if s.shape == one[0].shape]
-        masked = [s * one[0].clamp(min=0) for s in fitting]
-        tells = not close(masked, [s * one[0] for s in fitting])  # some grad_output is negative
-        if len(masked) == len(once) and tells and close(once, masked):
+        masked = [s * one[0].clamp(min=0) for s in slopes]
+        if close(once, masked) and not close(masked, [s * one[0] for s in slopes]):
             advice = "mask from grad_output"
     words = say(advice)
     if names := [case.names[i] for i in case.floats if _is_returned(case, i)]:
@@ -465,24 +463,16 @@ def second_derivative(case: Case) -> tuple[str, list[Finding]]:
             broken = comparison.not_finite
             row, column = worst_element(comparison, broken if broken.any() else comparison.wrong)
             values = _at(comparison, row, column) | {"right": comparison.numerical[row, column]}
-            if broken.any():
-                return "wrong", [finding("second derivative", "second not finite", **values)]
-            return "wrong", [finding("second derivative", why=_why_second(case), **values)]
+            key = "second not finite" if broken.any() else "second derivative"
+            return "wrong", [finding("second derivative", key, why=_why_second(case), **values)]
     return "right" if recorded else "no graph", []
 
 
 def _passes_gradcheck(case: Case) -> bool:
     """Whether it is right along random directions, which takes far less time than all elements."""
-    return gradcheck(
-        partial(_joined, case),
-        case.leaves(),
-        eps=case.eps,
-        atol=1e-8,
-        rtol=1e-6,
-        raise_exception=False,
-        check_undefined_grad=False,
-        fast_mode=True,
-    )
+    how: dict[str, Any] = {"eps": case.eps, "atol": 1e-8, "rtol": 1e-6, "fast_mode": True}
+    how |= {"raise_exception": False, "check_undefined_grad": False}
+    return gradcheck(partial(_joined, case), case.leaves(), **how)
 
 
 def _joined(case: Case, *args: Any) -> torch.Tensor:

@@ -200,17 +200,14 @@ def declared_inputs(method: Callable, name: str, device: str) -> list[tuple]:
         samples = [in_float64(args, device) for args in declared]
         for args in samples:
             count = sum(arg.numel() for arg in args if can_need_grad(arg))
-            nested = any(_holds_tensors(arg) for arg in args)
+            lists = [arg for arg in args if isinstance(arg, list | tuple)]
+            nested = any(can_need_grad(value) for values in lists for value in values)
             if not (0 < count <= LARGEST_SAMPLE or (count == 0 and nested)):
                 raise UserError(
                     f"{name} holds {count} floating-point numbers in one case; "
                     f"1 to {LARGEST_SAMPLE} can be checked"
                 )
     return samples
-
-
-def _holds_tensors(value: Any) -> bool:
-    return isinstance(value, list | tuple) and any(map(can_need_grad, value))
 
 
 def in_float64(args: Sequence, device: str) -> tuple:
