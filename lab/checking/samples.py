@@ -166,9 +166,7 @@ def copied(value: Any) -> Any:
     clone = value.clone()
     if value.layout is not torch.strided or clone.stride() == value.stride() or 0 in value.stride():
         return clone
-    return torch.empty_strided(
-        value.shape, value.stride(), dtype=value.dtype, device=value.device
-    ).copy_(value)
+    return value.new_empty_strided(value.shape, value.stride()).copy_(value)
 
 
 def is_function_class(target: Any) -> TypeGuard[type[torch.autograd.Function]]:
