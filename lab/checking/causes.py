@@ -8,9 +8,10 @@ shown as they are.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ from torch.overrides import TorchFunctionMode
 from lab.checking.numbers import (
     Comparison,
     as_real,
+    broadcasts,
     element_text,
     index_text,
     slopes_of,
@@ -71,14 +73,14 @@ def wrong_gradient(
     )
     kind, cause = ("wrong value", "") if elsewhere else _cause(position, samples, compared)
     table = "" if cause else table_of(shown, marked)
-    hint = cause or say("rederive")
+    hints, declare = [cause or say("rederive")], say("declare surrogate")
     if elsewhere:
-        hint = f"{hint} {say('declare surrogate')}"
+        hints += [declare]
     if not cause and (step := _step_in(case)):
-        hint = " ".join((hint, say("steps", step=step), say("declare surrogate")))
+        hints += [say("steps", step=step), declare]
     if all(map(_is_identity, compared)):  # it is there for its backward, as a gradient reversal is
-        words = (cause, say("identity", name=name), say("declare surrogate"))
-        hint = " ".join(filter(None, words))
+        hints = [cause, say("identity", name=name), declare]
+    hint = " ".join(filter(None, hints))
     return Finding(kind, f"{text} {hint}", hint, table)
 
 
@@ -100,11 +102,10 @@ def _step_in(case: Case) -> str:
 
 def table_of(comparison: Comparison, marked: torch.Tensor) -> str:
     """The worst element and two more, a row each."""
-    error = (comparison.backward - comparison.numerical).abs().nan_to_num(torch.inf, torch.inf)
-    order = error.masked_fill(~marked, -1).flatten().argsort(descending=True)
+    order = comparison.error.masked_fill(~marked, -1).flatten().argsort(descending=True)
     rows = [("input", "grad_output", "your gradient", "numerical gradient")]
     for flat in order[: min(3, int(marked.sum()))].tolist():
-        row, column = divmod(flat, error.shape[1])
+        row, column = divmod(flat, marked.shape[1])
         output = _of_output(comparison, row, column).replace(", for output", " at y")
         element = element_text(comparison.case, comparison.position, column)
         pair = (comparison.backward[row, column], comparison.numerical[row, column])
@@ -168,7 +169,7 @@ def _predicts(prediction: Prediction, comparison: Comparison) -> bool:
 
 def _equal(comparison: Comparison, predicted: torch.Tensor) -> bool:
     """Whether that is what backward returned, wherever forward has a derivative."""
-    rounding = 1e-6 if comparison.case.precision < 1e-10 else 2e-2
+    rounding = 1e-6 if comparison.case.is_precise else 2e-2
     near = rounding * (1 + predicted.abs()) + comparison.slopes.noise
     return bool(((comparison.backward - predicted).abs() <= near)[comparison.slopes.smooth].all())
 
@@ -225,12 +226,8 @@ def _factor_of(comparison: Comparison) -> float | None:
 
 def _reduced_sizes(comparison: Comparison) -> tuple[int, int]:
     """The product of the output's sizes that the input lacks, and the other way round."""
-    outputs, inputs = list(_outputs(comparison)[0].shape), list(_arg(comparison).shape)
-    for size in tuple(inputs):
-        if size in outputs:
-            outputs.remove(size)
-            inputs.remove(size)
-    return math.prod(outputs), math.prod(inputs)
+    outputs, inputs = Counter(_outputs(comparison)[0].shape), Counter(_arg(comparison).shape)
+    return math.prod((outputs - inputs).elements()), math.prod((inputs - outputs).elements())
 
 
 # ---- The gradient of another input --------------------------------------------------------------
@@ -257,16 +254,11 @@ def _is_gradient_of(mine: Comparison, other: Comparison) -> bool:
         return _equal(mine, other.numerical)
     if _arg(mine).is_complex() or _arg(other).is_complex():
         return False
-    if _broadcasts(own, its):
+    if broadcasts(own, its):
         return _equal(mine, _summed(other.numerical, its, own))
-    if _broadcasts(its, own):
+    if broadcasts(its, own):
         return torch.allclose(_summed(mine.backward, own, its), other.numerical, 1e-6, 1e-6)
     return False
-
-
-def _broadcasts(shape: torch.Size, to: torch.Size) -> bool:
-    tail = to[len(to) - len(shape) :]
-    return len(shape) <= len(to) and all(a in (1, b) for a, b in zip(shape, tail, strict=True))
 
 
 def _summed(jacobian: torch.Tensor, shape: torch.Size, to: torch.Size) -> torch.Tensor:
@@ -342,8 +334,8 @@ def _no_mask(comparison: Comparison) -> torch.Tensor | None:
     return None if passed is None else torch.diag(torch.where(flat, passed, slope))
 
 
-def _masked(comparison: Comparison, mask: Callable) -> torch.Tensor | None:
-    """The two slopes of forward, chosen by another mask than the sign of the input."""
+def _masked(mask: Callable, comparison: Comparison) -> torch.Tensor | None:
+    """The two slopes of forward, chosen by a mask on the input or the output."""
     slope = slope_of_each(comparison)
     if slope is None:
         return None
@@ -355,14 +347,6 @@ def _masked(comparison: Comparison, mask: Callable) -> torch.Tensor | None:
     return torch.diag(torch.where(chosen, over, under).double())
 
 
-def _by_output(comparison: Comparison) -> torch.Tensor | None:
-    return _masked(comparison, lambda input, output: output > 0)
-
-
-def _inverted(comparison: Comparison) -> torch.Tensor | None:
-    return _masked(comparison, lambda input, output: input < 0)
-
-
 def _passes_on(comparison: Comparison) -> torch.Tensor | None:
     """The identity; where forward is flat, a missing mask says the same."""
     slope = slope_of_each(comparison)
@@ -372,12 +356,11 @@ def _passes_on(comparison: Comparison) -> torch.Tensor | None:
 
 
 def _at_output(comparison: Comparison) -> torch.Tensor | None:
-    two_slopes = _masked(comparison, lambda input, output: input > 0) is not None
+    two_slopes = _masked(lambda x, y: x > 0, comparison) is not None
     if slope_of_each(comparison) is None or two_slopes:
         return None
-    args = list(comparison.case.args)
-    args[comparison.position] = _outputs(comparison)[0].detach()
-    moved = slopes_of(replace(comparison.case, args=tuple(args)), comparison.position)
+    output, position = _outputs(comparison)[0].detach(), comparison.position
+    moved = slopes_of(comparison.case.changed(lambda _: output, [position]), position)
     return moved.central if moved.smooth.all() else None
 
 
@@ -403,8 +386,8 @@ HYPOTHESES: tuple[tuple[str, str, Prediction], ...] = (
     ("wrong dimension", "wrong dimension", _output_transposed),
     ("wrong value", "turned Jacobian", _turned_jacobian),
     ("no mask", "no mask", _no_mask),
-    ("mask from the output", "mask from the output", _by_output),
-    ("wrong mask", "wrong mask", _inverted),
+    ("mask from the output", "mask from the output", partial(_masked, lambda x, y: y > 0)),
+    ("wrong mask", "wrong mask", partial(_masked, lambda x, y: x < 0)),
     ("wrong value", "passes on", _passes_on),
     ("wrong value", "at the output", _at_output),
     ("repeated index", "repeated index", _last_index_wins),

@@ -27,7 +27,7 @@ import torch
 
 from lab.checking import probes
 from lab.checking.causes import slope_of_each, wrong_gradient
-from lab.checking.contract import cannot_run, decorators, examine, in_float32
+from lab.checking.contract import cannot_run, decorators, examine
 from lab.checking.guesses import guessed_samples
 from lab.checking.numbers import Comparison, compare
 from lab.checking.samples import Case, declared_inputs, is_function_class
@@ -201,7 +201,7 @@ class _Check:
     def beside_dtype(self, cases: list[Case]) -> None:
         """What else is wrong with a Function that leaves float64, asked in float32."""
         of_dtype, self.verdict.findings = self.verdict.findings, []
-        single = [replace(case, args=in_float32(case.args)).coarse() for case in cases]
+        single = [case.in_float32() for case in cases]
         if self.ask(probes.is_linear, single) and self.surrogate is not True:
             self.values(single)
         self.verdict.findings += of_dtype

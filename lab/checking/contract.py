@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
-from lab.checking.numbers import equal_with_nan, gradients, random_grads, slopes_of
+from lab.checking.numbers import broadcasts, equal_with_nan, gradients, random_grads, slopes_of
 from lab.checking.probes import node_of, rounds_to_float32
-from lab.checking.samples import Case, can_need_grad, copied, is_function_class
+from lab.checking.samples import Case, can_need_grad, copied, in_float32, is_function_class
 from lab.checking.users_code import Crash, users_code
 from lab.checking.verdict import Finding, finding, say
 
@@ -81,7 +81,7 @@ def examine(case: Case) -> tuple[Case, list[Finding], list[str]]:
     if found := [_no_way_back(case, every)] if node is None else _about_outputs(case, every):
         return case, found, notes
     notes += _other_dtype(case)
-    if case.precision < 1e-10 and rounds_to_float32(case):
+    if case.is_precise and rounds_to_float32(case):
         case = case.coarse()
         notes.append(say("float32 inside", who="forward"))
     handed: list[Any] = [_grad_like(y) for y in every]
@@ -117,23 +117,16 @@ def _grad_like(output: Any) -> Any:
 
 def _in_its_precision(case: Case) -> tuple[Case, list[str]]:
     """The case, in float32 where forward takes nothing else."""
-    try:
-        with users_code("in forward"):
-            case.outputs(*case.leaves())
-    except Crash as crash:
-        single = replace(case, args=in_float32(case.args)).coarse()
+    crashes = []
+    for tried, notes in ((case, []), (case.in_float32(), [say("only float32")])):
         try:
             with users_code("in forward"):
-                single.outputs(*single.leaves())
-        except Crash:
-            raise crash from None
-        return single, [say("only float32")]
-    return case, []
-
-
-def in_float32(args: Sequence) -> tuple:
-    """The arguments with the real tensors in single precision."""
-    return tuple(a.float() if can_need_grad(a) and not a.is_complex() else a for a in args)
+                tried.outputs(*tried.leaves())
+        except Crash as crash:
+            crashes.append(crash)
+        else:
+            return tried, notes
+    raise crashes[0]
 
 
 def _no_way_back(case: Case, every: tuple) -> Finding:
@@ -178,72 +171,68 @@ def _edits(
 
 def _returned(case: Case, returned: Any) -> tuple[Case, list[Finding], list[str]]:
     """The number, types, shapes and dtypes of the gradients that backward returns."""
-    names, expected = case.names[: len(case.args)], len(case.args)
     if isinstance(returned, list):
         return case, [finding("no tensor", "list of gradients")], []
     answers = returned if isinstance(returned, tuple) else (returned,)
-    for name, arg, gradient in zip(names, case.args, answers, strict=False):
-        if gradient is None:
-            continue
-        if not isinstance(gradient, torch.Tensor):
-            advice = say("list for one input") if isinstance(gradient, list | tuple) else ""
-            what = _short(gradient)
-            return case, [finding("no tensor", what=what, name=name, advice=advice)], []
-        if not isinstance(arg, torch.Tensor):
-            return case, [finding("gradient for a number", name=name)], []
     if returned is None:
-        answers = (None,) * expected
-    got = len(answers)
-    if got < expected or any(gradient is not None for gradient in answers[expected:]):
-        words = f"{got} gradient{'s' * (got != 1)}"
-        listed = ", ".join(names)
-        return (
-            case,
-            [finding("number of gradients", got=words, expected=expected, names=listed)],
-            [],
-        )
+        answers = (None,) * len(case.args)
+    if unfit := _no_gradients(case, answers):
+        return case, [unfit], []
     found: list[Finding] = []
     notes: list[str] = []
     passive = list(case.passive)
     for i in case.floats:
+        name, shape = case.names[i], case.args[i].shape
         if answers[i] is not None:
-            more, others = _shape_and_dtype(case, i, answers[i])
-            found, notes = found + more, notes + others
+            shapes = f"shape {tuple(answers[i].shape)} for {name} of shape {tuple(shape)}"
+            if answers[i].shape != shape and broadcasts(shape, answers[i].shape):
+                notes.append(say("summed by PyTorch", shapes=shapes, name=name))
+            else:
+                found += _shape_and_dtype(case.args[i], name, answers[i], shapes)
         elif size := _numerical_size(case, i):
             if ((case.args[i] == 0) | (case.args[i] == 1)).all():
                 passive.append(i)
-                notes.append(say("mask", name=names[i]))
+                notes.append(say("mask", name=name))
                 continue
-            advice = "missing return" if returned is None else "declare no_gradient"
-            words = say(advice, name=names[i])
-            found.append(finding("no gradient", name=names[i], size=size, advice=words))
+            words = say("missing return" if returned is None else "declare no_gradient", name=name)
+            found.append(finding("no gradient", name=name, size=size, advice=words))
     if not found and {*case.floats} <= {*passive}:
         found.append(finding("no gradient", "no gradient at all"))
     return replace(case, passive=tuple(passive)), found, notes
 
 
+def _no_gradients(case: Case, answers: tuple) -> Finding | None:
+    """What is wrong with their types or their number, or None."""
+    names, expected, got = case.names[: len(case.args)], len(case.args), len(answers)
+    for name, arg, gradient in zip(names, case.args, answers, strict=False):
+        if gradient is not None and not isinstance(gradient, torch.Tensor):
+            advice = say("list for one input") if isinstance(gradient, list | tuple) else ""
+            return finding("no tensor", what=_short(gradient), name=name, advice=advice)
+        if gradient is not None and not isinstance(arg, torch.Tensor):
+            return finding("gradient for a number", name=name)
+    if got < expected or any(gradient is not None for gradient in answers[expected:]):
+        words = f"{got} gradient{'s' * (got != 1)}"
+        return finding("number of gradients", got=words, expected=expected, names=", ".join(names))
+    return None
+
+
 def _shape_and_dtype(
-    case: Case, position: int, gradient: torch.Tensor
-) -> tuple[list[Finding], list[str]]:
-    arg, name = case.args[position], case.names[position]
+    arg: torch.Tensor, name: str, gradient: torch.Tensor, shapes: str
+) -> list[Finding]:
     if gradient.shape != arg.shape:
-        shapes = f"shape {tuple(gradient.shape)} for {name} of shape {tuple(arg.shape)}"
-        if _sums_to(gradient.shape, arg.shape):
-            return [], [say("summed by PyTorch", shapes=shapes, name=name)]
-        if gradient.shape == arg.shape[::-1]:
-            return [finding("transposed", "transposed shape", shapes=shapes)], []
-        return [finding("shape", shapes=shapes)], []
+        transposed = gradient.shape == arg.shape[::-1]
+        kind, key = ("transposed", "transposed shape") if transposed else ("shape", "shape")
+        return [finding(kind, key, shapes=shapes)]
     if gradient.dtype == arg.dtype or gradient.is_complex() or arg.is_complex():
-        return [], []
+        return []
     got, given = _kind(gradient), _kind(arg)
-    return [finding("dtype", "dtype of gradient", got=got, name=name, given=given)], []
+    return [finding("dtype", "dtype of gradient", got=got, name=name, given=given)]
 
 
 def _numerical_size(case: Case, position: int) -> float:
     """The largest numerical gradient for an input; 0 if it is rounding."""
     slopes = slopes_of(case, position)
-    sizes = slopes.central[slopes.smooth].abs()
-    size = sizes.max().item() if sizes.numel() else 0.0
+    size = max(slopes.central[slopes.smooth].abs().tolist(), default=0.0)
     return size if size > case.atol else 0.0
 
 
@@ -263,13 +252,6 @@ def _short(value: Any) -> str:
     if isinstance(value, bool | int | float | complex | str) and len(text) <= 20:
         return text
     return f"a value of type {type(value).__name__}"
-
-
-def _sums_to(shape: torch.Size, target: torch.Size) -> bool:
-    try:
-        return torch.broadcast_shapes(shape, target) == shape
-    except RuntimeError:
-        return False
 
 
 def _other_dtype(case: Case) -> list[str]:

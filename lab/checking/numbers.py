@@ -7,6 +7,7 @@ that the gradient of L with respect to z is dL/dRe(z) + i dL/dIm(z).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +19,7 @@ from lab.checking.users_code import users_code
 from lab.checking.verdict import JUMP
 
 LARGER_STEP = 30  # times eps
-JUMP_GROWTH = 0.3  # how far, as a logarithm, slopes at a jump may be off growing like 1 / step
+JUMP_POWER = 0.13  # how far slopes at a jump may be off growing like 1 / step
 
 
 def equal_with_nan(a: torch.Tensor, b: torch.Tensor) -> bool:
@@ -35,13 +36,28 @@ def close_to_rounding(case: Case, a: torch.Tensor, b: torch.Tensor) -> bool:
     )
 
 
+def all_close(case: Case, some: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> bool:
+    """Whether that holds for each pair."""
+    return all(close_to_rounding(case, a, b) for a, b in zip(some, others, strict=True))
+
+
 def as_real(tensor: torch.Tensor) -> torch.Tensor:
-    """All its numbers in one dimension, dense, real, in float64."""
-    tensor = tensor.detach()
+    """All its numbers in one dimension, dense, real, in float64, without their graph."""
+    return with_graph(tensor.detach()).double()
+
+
+def with_graph(tensor: torch.Tensor) -> torch.Tensor:
+    """The same with its graph, and in its precision."""
     tensor = tensor if tensor.layout is torch.strided else tensor.to_dense()
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor.resolve_conj())
-    return tensor.double().flatten()
+    return tensor.flatten()
+
+
+def broadcasts(shape: torch.Size, to: torch.Size) -> bool:
+    """Whether a tensor of this shape can be expanded to the other."""
+    tail = to[len(to) - len(shape) :]
+    return len(shape) <= len(to) and all(a in (1, b) for a, b in zip(shape, tail, strict=True))
 
 
 def gradients(
@@ -76,24 +92,21 @@ def random_grads(outputs: Sequence[torch.Tensor], seed: int = 1) -> list[torch.T
     ]
 
 
-def backward_jacobians(case: Case, needed: Sequence[int] | None = None) -> dict[int, torch.Tensor]:
+def backward_jacobians(case: Case) -> dict[int, torch.Tensor]:
     """What backward returns, one row a call: grad_output is 1 at one element and 0 elsewhere.
 
     Each row has a forward of its own, since a backward may free what forward saved.
     """
-    needed = case.floats if needed is None else list(needed)
-    rows: dict[int, list[torch.Tensor]] = {i: [] for i in needed}
+    rows: dict[int, list[torch.Tensor]] = {i: [] for i in case.floats}
     with users_code("in backward"):
-        shapes = [output.detach() for output in case.outputs(*case.leaves(needed))]
-        for number, like in enumerate(shapes):
-            size = as_real(like).numel()
-            for unit in torch.eye(size, dtype=torch.float64, device=like.device):
-                leaves = case.leaves(needed)
+        for number, like in enumerate(case.outputs(*case.leaves())):
+            for element in range(as_real(like).numel()):
+                leaves = case.leaves()
                 output = case.outputs(*leaves)[number]
-                if like.is_complex():
-                    unit = torch.view_as_complex(unit.reshape(*like.shape, 2).contiguous())
-                answers = gradients(case, [output], leaves, [unit.reshape(like.shape).to(like)])
-                for i, gradient in zip(needed, answers, strict=True):
+                unit = torch.zeros_like(output, memory_format=torch.contiguous_format)
+                (torch.view_as_real(unit) if unit.is_complex() else unit).view(-1)[element] = 1
+                answers = gradients(case, [output], leaves, [unit])
+                for i, gradient in zip(case.floats, answers, strict=True):
                     rows[i].append(as_real(gradient))
     return {i: torch.stack(row) for i, row in rows.items()}
 
@@ -146,64 +159,43 @@ def slopes_of(case: Case, position: int, function: Callable | None = None) -> Sl
         function: arguments -> list of tensors.
     """
     function = case.truth if function is None else function
-    here = _value(case, position, function, 0.0, 0)
-    columns = range(as_real(case.args[position]).numel())
+
+    def value(shift: float, element: int) -> torch.Tensor:
+        args = case.leaves()  # forward may ask which of its inputs need a gradient
+        moved = args[position].detach().clone(memory_format=torch.contiguous_format)
+        real = torch.view_as_real(moved) if moved.is_complex() else moved
+        real.view(-1)[element] += shift
+        args[position] = moved.requires_grad_(position in case.floats)
+        return torch.cat([as_real(output) for output in function(*args)])
+
+    def one_sided(sign: int, steps: torch.Tensor, columns: Sequence[int]) -> torch.Tensor:
+        shifts = {i: sign * steps[i].item() for i in columns}
+        return torch.stack([(value(shifts[i], i) - here) / shifts[i] for i in columns], 1)
+
+    here = value(0.0, 0)
     # The step grows with x where x + step would lose its digits, no earlier: forward may oscillate.
-    unit = 1e3 if case.precision < 1e-10 else 1e2
+    unit = 1e3 if case.is_precise else 1e2
     steps = case.eps * (as_real(case.args[position]).abs() / unit).clamp(min=1)
-    left, right = _one_sided(case, position, function, here, steps, columns)
+    left, right = (one_sided(sign, steps, range(len(steps))) for sign in (-1, 1))
     noise = 30 * case.precision * here.abs()[:, None] / steps
-    differ = one_sided_differ(left, right, noise)
+    gentle = 1e-2 * (1 + torch.minimum(left.abs(), right.abs())) + noise
+    differ = (left - right).abs() > gentle
     suspicious = differ | (left.abs() > JUMP)  # a jump may be symmetric
     kink, steep, jump = (torch.zeros_like(differ) for _ in range(3))
     if suspicious.any():
-        # A second step tells a kink (the difference stays) from mere curvature (it shrinks with the
-        # step) and from a jump (it grows).
-        factor = 0.1 if case.precision < 1e-10 else 4.0
-        again = [column for column in columns if suspicious[:, column].any()]
-        other = _one_sided(case, position, function, here, factor * steps, again)
+        # A second step tells what is like step ** -power: the difference stays at a kink (0),
+        # shrinks with the step where forward is curved (-1), and grows at a jump (1).
+        factor = 0.1 if case.is_precise else 4.0
+        again = suspicious.any(0).nonzero().flatten().tolist()
+        other = [one_sided(sign, factor * steps, again) for sign in (-1, 1)]
         apart = differ[:, again]
         before = torch.where(apart, (left - right)[:, again], left[:, again]).abs()
         after = torch.where(apart, other[0] - other[1], other[0]).abs()
-        growth = after / before.clamp(min=1e-30)
-        bound = factor**0.5
-        low, high = min(bound, 1 / bound), max(bound, 1 / bound)
-        kink[:, again] = apart & (growth > low) & (growth < high)
-        grown = growth >= high if factor < 1 else growth <= low
-        steep[:, again] = suspicious[:, again] & grown
-        jump[:, again] = steep[:, again] & ((growth * factor).log().abs() < JUMP_GROWTH)
+        power = -(after / before.clamp(min=1e-30)).log() / math.log(factor)
+        kink[:, again] = apart & (power.abs() < 0.5)
+        steep[:, again] = suspicious[:, again] & (power >= 0.5)
+        jump[:, again] = steep[:, again] & ((power - 1).abs() < JUMP_POWER)
     return Slopes(left, right, kink, steep, jump, noise)
-
-
-def _one_sided(
-    case: Case, position: int, function: Callable, here: torch.Tensor, steps: torch.Tensor, columns
-) -> tuple[torch.Tensor, torch.Tensor]:
-    sides = []
-    for sign in (-1, 1):
-        moved = [
-            sign * (_value(case, position, function, sign * steps[i].item(), i) - here) / steps[i]
-            for i in columns
-        ]
-        sides.append(torch.stack(moved, 1))
-    return sides[0], sides[1]
-
-
-def _value(
-    case: Case, position: int, function: Callable, shift: float, element: int
-) -> torch.Tensor:
-    args = case.leaves()  # forward may ask which of its inputs need a gradient
-    moved = args[position].detach().clone(memory_format=torch.contiguous_format)
-    real = torch.view_as_real(moved) if moved.is_complex() else moved
-    real.view(-1)[element] += shift
-    args[position] = moved.requires_grad_(position in case.floats)
-    return torch.cat([as_real(output) for output in function(*args)])
-
-
-def one_sided_differ(
-    left: torch.Tensor, right: torch.Tensor, noise: torch.Tensor | float = 0.0
-) -> torch.Tensor:
-    """Where the one-sided slopes disagree by more than those of a gentle function could."""
-    return (left - right).abs() > 1e-2 * (1 + torch.minimum(left.abs(), right.abs())) + noise
 
 
 @dataclass(frozen=True)
@@ -241,9 +233,8 @@ class Comparison:
         """Where forward has a kink and backward is not between the two one-sided slopes."""
         left, right = self.slopes.left, self.slopes.right
         low, high = torch.minimum(left, right), torch.maximum(left, right)
-        tolerance = self.case.atol + 1e-2 * (1 + high.abs() + low.abs()) * (
-            1 if self.case.precision < 1e-10 else 10
-        )
+        share = 1e-2 if self.case.is_precise else 1e-1
+        tolerance = self.case.atol + share * (1 + high.abs() + low.abs())
         within = (self.backward >= low - tolerance) & (self.backward <= high + tolerance)
         return self.slopes.kink & ~within
 
@@ -255,9 +246,12 @@ class Comparison:
         return self.slopes.known & (nan | infinite)
 
     @property
+    def error(self) -> torch.Tensor:
+        return (self.backward - self.numerical).abs().nan_to_num(torch.inf, torch.inf)
+
+    @property
     def largest_error(self) -> float:
-        error = (self.backward - self.numerical).abs().nan_to_num(torch.inf, torch.inf)
-        return error.masked_fill(~self.slopes.smooth, 0).max().item() if error.numel() else 0.0
+        return max(self.error[self.slopes.smooth].tolist(), default=0.0)
 
 
 def compare(case: Case) -> dict[int, Comparison]:
@@ -265,7 +259,7 @@ def compare(case: Case) -> dict[int, Comparison]:
     backward = backward_jacobians(case)
     compared = {i: Comparison(case, i, backward[i], slopes_of(case, i)) for i in case.floats}
     for i, comparison in compared.items():
-        if comparison.wrong.any() and case.precision < 1e-10:
+        if comparison.wrong.any() and case.is_precise:
             # Where forward subtracts nearly equal numbers, rounding spoils a small step.
             larger = slopes_of(replace(case, eps=LARGER_STEP * case.eps), i)
             others = [replace(comparison, slopes=larger), _for_symmetric_changes(comparison)]
@@ -294,38 +288,9 @@ def _for_symmetric_changes(comparison: Comparison) -> Comparison | None:
     return replace(comparison, backward=folded(comparison.backward), slopes=moved, symmetric=True)
 
 
-def right_along_a_line(case: Case) -> bool:
-    """Whether backward is right for one random direction of all inputs and one grad_output.
-
-    This needs two calls of forward where a Jacobian needs two for each element. It is as strict,
-    but it does not show where a fault is, and at a kink it may say False of a right backward.
-    """
-    leaves = case.leaves()
-    outputs = case.outputs(*leaves)
-    grads = random_grads(outputs)
-    directions = random_grads([leaves[i] for i in case.floats], seed=2)
-    slope = sum(
-        as_real(gradient) @ as_real(direction)
-        for gradient, direction in zip(
-            gradients(case, outputs, leaves, grads), directions, strict=True
-        )
-    )
-
-    def value(step: float) -> torch.Tensor:
-        moved = list(leaves)
-        for i, direction in zip(case.floats, directions, strict=True):
-            moved[i] = (leaves[i] + step * direction).detach().requires_grad_()
-        pairs = zip(case.truth(*moved), grads, strict=True)
-        return torch.stack([as_real(output) @ as_real(grad) for output, grad in pairs]).sum()
-
-    numerical = (value(case.eps) - value(-case.eps)) / (2 * case.eps)
-    return bool((slope - numerical).abs() <= 1e-6 * (1 + numerical.abs()))
-
-
 def worst_element(comparison: Comparison, among: torch.Tensor) -> tuple[int, int]:
     """Row and column of the largest difference among those marked."""
-    error = (comparison.backward - comparison.numerical).abs().nan_to_num(torch.inf, torch.inf)
-    return divmod(int(error.masked_fill(~among, -1).argmax()), error.shape[1])
+    return divmod(int(comparison.error.masked_fill(~among, -1).argmax()), among.shape[1])
 
 
 def element_text(case: Case, position: int, column: int) -> str:

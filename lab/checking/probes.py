@@ -12,14 +12,16 @@ import itertools
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
+from torch.autograd import forward_ad, gradcheck
 
 from lab.checking.causes import slope_of_each, wrong_gradient
 from lab.checking.numbers import (
     Comparison,
+    all_close,
     as_real,
     backward_jacobians,
     close_to_rounding,
@@ -28,8 +30,8 @@ from lab.checking.numbers import (
     equal_with_nan,
     gradients,
     random_grads,
-    right_along_a_line,
     slopes_of,
+    with_graph,
     worst_element,
 )
 from lab.checking.samples import (
@@ -74,11 +76,9 @@ def is_repeatable(case: Case) -> list[Finding]:
 
 def _other_calls(case: Case) -> list[Case]:
     """Other values and other numbers beside the tensors; and other shapes."""
-    other = [0.6 * arg + 0.1 if isinstance(arg, float) else arg for arg in flipped(case).args]
-    first_rows = list(other)
-    for i in case.floats:
-        first_rows[i] = case.args[i][:1] if case.args[i].dim() else case.args[i]
-    return [replace(case, args=tuple(args)) for args in (other, first_rows)]
+    numbers = [i for i, arg in enumerate(case.args) if isinstance(arg, float)]
+    cases = flipped(case), case.changed(lambda arg: arg[:1] if arg.dim() else arg)
+    return [each.changed(lambda number: 0.6 * number + 0.1, numbers) for each in cases]
 
 
 def frees_its_buffers(case: Case) -> list[str]:
@@ -102,9 +102,7 @@ def is_linear(case: Case) -> list[Finding]:
         with users_code("for several grad_outputs"):
             return gradients(case, case.outputs(*leaves), leaves, grads)
 
-    def close(some: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> bool:
-        return all(close_to_rounding(case, a, b) for a, b in zip(some, others, strict=True))
-
+    close = partial(all_close, case)
     one, other = (random_grads(case.outputs(*leaves), seed) for seed in (1, 2))
     once, more = backward(one), backward(other)
     if not all(gradient.isfinite().all() for gradient in (*once, *more)):
@@ -113,7 +111,7 @@ def is_linear(case: Case) -> list[Finding]:
     same = all(a.equal(b) and a.equal(c) for a, b, c in zip(once, more, both, strict=True))
     if same and any(gradient.any() for gradient in once):
         return [finding("ignores grad_output")]
-    if len(one) > 1 and not all(close(once, parts) for parts in _one_output_a_time(case, one)):
+    if len(one) > 1 and not close(once, _one_output_a_time(case, one)):
         return [finding("wrong value", "several outputs")]
     large = [gradient / 1e6 for gradient in backward([1e6 * a for a in one])]
     summed = [a + 3 * b for a, b in zip(once, more, strict=True)]
@@ -124,12 +122,10 @@ def is_linear(case: Case) -> list[Finding]:
     advice = "multiply"
     if any(gradient.any() for gradient in backward([torch.zeros_like(a) for a in one])):
         advice = "added"
-    elif len(one) == 1 and not one[0].is_complex():
+    elif len(one) == 1 and not one[0].is_complex() and {a.shape for a in once} == {one[0].shape}:
         slopes = backward([torch.ones_like(a) for a in one])
-        fitting = [s for s in slopes if s.shape == one[0].shape]
-        masked = [s * one[0].clamp(min=0) for s in fitting]
-        tells = not close(masked, [s * one[0] for s in fitting])  # some grad_output is negative
-        if len(masked) == len(once) and tells and close(once, masked):
+        masked = [s * one[0].clamp(min=0) for s in slopes]
+        if close(once, masked) and not close(masked, [s * one[0] for s in slopes]):
             advice = "mask from grad_output"
     words = say(advice)
     if names := [case.names[i] for i in case.floats if _is_returned(case, i)]:
@@ -150,19 +146,15 @@ def _first_last_and_rest(tensor: torch.Tensor) -> list[torch.Tensor]:
     return [tensor * mask for mask in (number == 0, (number == last) & (number > 0), rest)]
 
 
-def _one_output_a_time(case: Case, grads: list[torch.Tensor]) -> list[list[torch.Tensor]]:
-    """The sum over the outputs of backward for each alone: the others get zeros, or are unused."""
-    leaves, numbers = case.leaves(), range(len(grads))
+def _one_output_a_time(case: Case, grads: list[torch.Tensor]) -> list[torch.Tensor]:
+    """The sum over the outputs of backward for each alone, where the others are not used."""
+    leaves = case.leaves()
     with users_code("for one output at a time"):
-        zeros = [
-            [grad if j == k else torch.zeros_like(grad) for j, grad in enumerate(grads)]
-            for k in numbers
+        alone = [
+            gradients(case, [case.outputs(*leaves)[k]], leaves, [grad])
+            for k, grad in enumerate(grads)
         ]
-        beside = [gradients(case, case.outputs(*leaves), leaves, some) for some in zeros]
-        alone = [gradients(case, [case.outputs(*leaves)[k]], leaves, [grads[k]]) for k in numbers]
-    return [
-        [torch.stack(each).sum(0) for each in zip(*parts, strict=True)] for parts in (beside, alone)
-    ]
+    return [torch.stack(each).sum(0) for each in zip(*alone, strict=True)]
 
 
 def needs_every_input(case: Case) -> list[Finding]:
@@ -198,23 +190,18 @@ def takes_any_layout(case: Case) -> list[Finding]:
     ones = [torch.ones_like(output) for output in outputs]
     plain = gradients(case, outputs, leaves, ones)
 
-    def differ(some: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> bool:
-        return not all(close_to_rounding(case, a, b) for a, b in zip(some, others, strict=True))
-
     for i in case.floats:
-        args = list(case.args)
-        args[i] = not_contiguous(args[i])
-        moved = replace(case, args=tuple(args)).leaves()
+        moved = case.changed(not_contiguous, [i]).leaves()
         with users_code(f"where {case.names[i]} is not contiguous", "not contiguous"):
             others = case.outputs(*moved)
             answers = gradients(case, others, moved, ones)
-        if differ(others, outputs) or differ(answers, plain):
+        if not (all_close(case, others, outputs) and all_close(case, answers, plain)):
             return [finding("not contiguous", "layout of input", name=case.names[i])]
     expanded = [one.new_ones(()).expand_as(one) for one in ones]  # from y.sum().backward()
     for grads in (expanded, [not_contiguous(one) for one in ones]):
         with users_code("where grad_output is not contiguous", "not contiguous"):
             answers = gradients(case, case.outputs(*leaves), leaves, grads, copy=False)
-        if differ(answers, plain):
+        if not all_close(case, answers, plain):
             return [finding("not contiguous", "layout of grad_output")]
     return []
 
@@ -236,14 +223,10 @@ def far_from_zero(case: Case, elementwise: bool) -> list[Finding]:
     An elementwise Function must also be right there; another may assume that its inputs are, say,
     probabilities.
     """
-    real = [i for i, arg in enumerate(case.args) if can_need_grad(arg) and not arg.is_complex()]
-    for factor, dtype in itertools.product((10, 100, 1000), (torch.float64, torch.float32)):
-        args = list(case.args)
-        for i in real:
-            args[i] = (factor * args[i] if i in case.floats else args[i]).to(dtype)
-        far = replace(case, args=tuple(args))
-        far = far.coarse() if dtype == torch.float32 else far
-        must_be_right = elementwise and far.precision < 1e-10
+    real = [i for i in case.floats if not case.args[i].is_complex()]
+    scaled = [case.changed(partial(torch.mul, other=n), real) for n in (10, 100, 1000)]
+    for far in itertools.chain(*((large, large.in_float32()) for large in scaled)):
+        must_be_right = elementwise and far.is_precise
         try:
             with users_code("far from zero"):
                 leaves = far.leaves()
@@ -254,7 +237,7 @@ def far_from_zero(case: Case, elementwise: bool) -> list[Finding]:
                 compared = compare(far)
         except Crash:
             continue  # the author never promised to take such inputs
-        where = f"far from zero, in {str(dtype).removeprefix('torch.')}"
+        where = f"far from zero, in {'float64' if far.is_precise else 'float32'}"
         for i, comparison in compared.items():
             if comparison.not_finite.any():
                 return [_not_finite(comparison, where)]
@@ -284,10 +267,10 @@ def at_special_points(
 ) -> tuple[list[Finding], list[Kink]]:
     """What backward answers at declared kinks, or at zero and at ties."""
     kinks: list[Kink] = []
-    for args in points or _zeros_and_ties(case):
+    for point in [replace(case, args=args) for args in points] or _zeros_and_ties(case):
         try:
             with users_code("at a kink", "kink"):
-                compared = compare(replace(case, args=args))
+                compared = compare(point)
         except Crash:
             if declared:
                 raise
@@ -295,7 +278,7 @@ def at_special_points(
         for comparison in compared.values():
             if comparison.not_finite.any():
                 return [_not_finite(comparison, "where forward is finite")], kinks
-            if elementwise and comparison.wrong.any() and _is_among(case, args):
+            if elementwise and comparison.wrong.any() and _is_among(case, point):
                 where = " at a point that the samples leave out"
                 return [wrong_gradient(comparison.position, [compared], where)], kinks
             if declared or len(case.floats) == 1:
@@ -305,30 +288,26 @@ def at_special_points(
     return [], kinks
 
 
-def _is_among(case: Case, args: tuple) -> bool:
+def _is_among(case: Case, point: Case) -> bool:
     """Whether each number lies between those of the samples, which may all be positive."""
-    pairs = [(as_real(args[i]), as_real(case.args[i])) for i in case.floats]
+    pairs = [(as_real(point.args[i]), as_real(case.args[i])) for i in case.floats]
     return all(((new >= old.min()) & (new <= old.max())).all() for new, old in pairs)
 
 
-def _zeros_and_ties(case: Case) -> list[tuple]:
+def _zeros_and_ties(case: Case) -> list[Case]:
     """Zeros; for each input one of its numbers everywhere; and two inputs that are the same."""
 
-    def with_args(new: dict[int, torch.Tensor]) -> tuple:
-        return tuple(new.get(i, arg) for i, arg in enumerate(case.args))
+    def one_number(tensor: torch.Tensor) -> torch.Tensor:
+        return torch.full_like(tensor, tensor.flatten()[tensor.numel() // 2].item())
 
-    zeros = {i: torch.zeros_like(case.args[i]) for i in case.floats}
     # Arguments that are all positive or all negative are hardly meant to be 0 together.
-    signs = {i: as_real(case.args[i]).sign().unique().numel() for i in zeros}
-    together = {i: zero for i, zero in zeros.items() if signs[i] > 1}
-    points = [with_args(together)] if together else []
-    points += [with_args({i: zero}) for i, zero in zeros.items() if together.keys() != {i}]
-    for i in case.floats:
-        inside = case.args[i].flatten()[case.args[i].numel() // 2].item()
-        points.append(with_args({i: torch.full_like(case.args[i], inside)}))
+    signed = [i for i in case.floats if as_real(case.args[i]).sign().unique().numel() > 1]
+    zero = [signed, *([i] for i in case.floats if [i] != signed)]
+    points = [case.changed(torch.zeros_like, some) for some in zero if some]
+    points += [case.changed(one_number, [i]) for i in case.floats]
     for i, j in itertools.combinations(case.floats, 2):
         if case.args[i].shape == case.args[j].shape:
-            points.append(with_args({j: case.args[i]}))
+            points.append(case.changed(case.args[i].expand_as, [j]))
     return points
 
 
@@ -344,7 +323,7 @@ def ties(compared: dict[int, Comparison]) -> list[Finding]:
         return []
 
     def value(shift: float) -> torch.Tensor:
-        args = [arg + shift if i in moved else arg for i, arg in enumerate(case.args)]
+        args = case.changed(lambda arg: arg + shift, moved).args
         return torch.cat([as_real(output) for output in case.truth(*args)])
 
     total = torch.stack([compared[i].backward.sum(1) for i in moved]).sum(0)
@@ -393,26 +372,24 @@ def kinks_among(comparison: Comparison) -> list[Kink]:
 
 def _relu_chooses(comparison: Comparison) -> float | None:
     """What torch.relu answers at 0, if forward is a ReLU there."""
-    args, position = comparison.case.args, comparison.position
+    case, position = comparison.case, comparison.position
     for shift in (-1, 1):
-        shifted = args[position] + shift
+        args = case.changed(partial(torch.add, other=shift), [position]).args
         try:
             with users_code("beside a kink"):
-                outputs = comparison.case.outputs(*args[:position], shifted, *args[position + 1 :])
+                outputs = case.outputs(*args)
         except Crash:
             return None
-        if shifted.is_complex() or not equal_with_nan(outputs[0], torch.relu(shifted)):
+        if args[position].is_complex() or not equal_with_nan(outputs[0], args[position].relu()):
             return None
-    zero = torch.zeros((), requires_grad=True)
-    return torch.autograd.grad(torch.relu(zero), zero)[0].item()
+    return 0.0
 
 
 def is_constant(case: Case) -> bool:
     """Whether forward returns the same for quite other inputs."""
-    outputs = case.outputs(*case.args)
-    moved = [arg * 1.1 + 0.37 if i in case.floats else arg for i, arg in enumerate(case.args)]
+    outputs, moved = case.outputs(*case.args), case.changed(lambda arg: arg * 1.1 + 0.37)
     try:
-        return all(map(equal_with_nan, outputs, case.outputs(*moved)))
+        return all(map(equal_with_nan, outputs, case.outputs(*moved.args)))
     except Exception:  # such inputs were never promised
         return False
 
@@ -423,16 +400,17 @@ def rounds_to_float32(case: Case) -> bool:
     They must follow a larger change: a staircase stays the same under both.
     """
 
-    def changed(position: int, size: float) -> torch.Tensor:
-        args = list(case.args)
-        wave = torch.arange(1, args[position].numel() + 1).double().sin().to(args[position].device)
-        args[position] = args[position] * (1 + size * (2 + wave)).reshape(args[position].shape)
-        pairs = zip(case.outputs(*case.args), case.outputs(*args), strict=True)
-        return torch.cat([as_real(a) != as_real(b) for a, b in pairs])
+    def moved(size: float, arg: torch.Tensor) -> torch.Tensor:
+        wave = torch.arange(1, arg.numel() + 1, dtype=torch.float64, device=arg.device).sin()
+        return arg * (1 + size * (2 + wave)).reshape(arg.shape)
 
     with contextlib.suppress(Exception):  # which other questions tell
+        here = _joined(case, *case.args)
         for i in case.floats:
-            small, large = changed(i, 1e-10), changed(i, 2e-6)
+            small, large = (
+                here != _joined(case, *case.changed(partial(moved, size), [i]).args)
+                for size in (1e-10, 2e-6)
+            )
             if large.double().mean() >= 0.2 and (small & large).sum() <= 0.2 * large.sum():
                 return True
     return False
@@ -440,14 +418,12 @@ def rounds_to_float32(case: Case) -> bool:
 
 def on_complex_inputs(case: Case) -> list[str]:
     """A note where forward takes complex inputs, too, and backward lacks conj there."""
-    args = list(case.args)
-    for i in case.floats:
-        if args[i].is_complex():
-            return []
-        args[i] = torch.complex(args[i], args[i].flip(list(range(args[i].dim()))))
+    if any(case.args[i].is_complex() for i in case.floats):
+        return []
     try:
         with users_code("on complex inputs"):
-            compared = compare(replace(case, args=tuple(args)))
+            reals = case.changed(lambda arg: torch.complex(arg, arg.flip([*range(arg.dim())])))
+            compared = compare(reals)
             wrong = [i for i, comparison in compared.items() if comparison.wrong.any()]
             kinds = {wrong_gradient(i, [compared]).kind for i in wrong}
     except Crash:  # it takes none
@@ -471,12 +447,12 @@ def second_derivative(case: Case) -> tuple[str, list[Finding]]:
         grads = [torch.ones_like(output).requires_grad_() for output in outputs]
         inputs = [leaves[i] for i in case.floats]
         first = torch.autograd.grad(outputs, inputs, grads, create_graph=True, allow_unused=True)
-        known = [_real_with_graph(grad).sum() for grad in first if grad is not None]
+        known = [with_graph(grad).sum() for grad in first if grad is not None]
         recorded = bool(known) and torch.stack(known).requires_grad
         if recorded:
             torch.stack(known).sum().backward()  # autograd.grad passes by a once_differentiable
         twice = _backward_as_case(case)
-        if recorded and right_along_a_line(twice):
+        if recorded and _passes_gradcheck(twice):
             return "right", []
         compared = compare(twice)
     except Exception as error:  # refusing is allowed, and a Function may refuse as it likes
@@ -487,21 +463,27 @@ def second_derivative(case: Case) -> tuple[str, list[Finding]]:
             broken = comparison.not_finite
             row, column = worst_element(comparison, broken if broken.any() else comparison.wrong)
             values = _at(comparison, row, column) | {"right": comparison.numerical[row, column]}
-            if broken.any():
-                return "wrong", [finding("second derivative", "second not finite", **values)]
-            return "wrong", [finding("second derivative", why=_why_second(case), **values)]
+            key = "second not finite" if broken.any() else "second derivative"
+            return "wrong", [finding("second derivative", key, why=_why_second(case), **values)]
     return "right" if recorded else "no graph", []
+
+
+def _passes_gradcheck(case: Case) -> bool:
+    """Whether it is right along random directions, which takes far less time than all elements."""
+    how: dict[str, Any] = {"eps": case.eps, "atol": 1e-8, "rtol": 1e-6, "fast_mode": True}
+    how |= {"raise_exception": False, "check_undefined_grad": False}
+    return gradcheck(partial(_joined, case), case.leaves(), **how)
+
+
+def _joined(case: Case, *args: Any) -> torch.Tensor:
+    """All numbers of all outputs, with their graph."""
+    return torch.cat([with_graph(output) for output in case.outputs(*args)])
 
 
 def backward_in_float32(case: Case) -> list[str]:
     """A note where forward is precise and backward rounds inside."""
-    precise = case.precision < 1e-10 and _backward_as_case(case).precision < 1e-10
-    return [] if precise or case.precision > 1e-10 else [say("float32 inside", who="backward")]
-
-
-def _real_with_graph(tensor: torch.Tensor) -> torch.Tensor:
-    dense = tensor if tensor.layout is torch.strided else tensor.to_dense()
-    return torch.view_as_real(dense).flatten() if dense.is_complex() else dense.flatten()
+    precise = case.is_precise and _backward_as_case(case).is_precise
+    return [] if precise or not case.is_precise else [say("float32 inside", who="backward")]
 
 
 def _backward_as_case(case: Case) -> Case:
@@ -532,38 +514,34 @@ def _backward_as_case(case: Case) -> Case:
 
 def _why_second(case: Case) -> str:
     """The cause, where the graph shows it: a kept tensor that follows a change of the inputs."""
-    args = [case.args[i] * 1.0001 if i in case.floats else a for i, a in enumerate(case.args)]
-    kept, moved = _kept_by_forward(case), _kept_by_forward(replace(case, args=tuple(args)))
-    for name in kept.keys() & moved.keys():
-        if not equal_with_nan(kept[name], moved[name]) and _uses(case, name):
-            return say("kept for the second", name=name)
+    _, moved = _kept_by_forward(case, case.changed(lambda arg: arg * 1.0001).leaves())
+    leaves = case.leaves()
+    outputs, kept = _kept_by_forward(case, leaves)
+    grads = random_grads(outputs)
+    for name in kept:
+        if name in moved and not equal_with_nan(kept[name], moved[name]):
+            before = gradients(case, outputs, leaves, grads)
+            kept[name].data.mul_(1.5)  # which autograd does not notice
+            after = gradients(case, outputs, leaves, grads)
+            if not all(map(equal_with_nan, before, after)):
+                return say("kept for the second", name=name)
     return say("unseen by autograd")
 
 
-def _uses(case: Case, kept: str) -> bool:
-    """Whether backward gives other gradients when a tensor that forward kept is changed."""
-    leaves = case.leaves()
-    outputs = case.outputs(*leaves)
-    node, grads = node_of(case, outputs[0]), random_grads(outputs)
-    before = gradients(case, outputs, leaves, grads)
-    if kept.startswith("ctx."):
-        value = getattr(node, kept.removeprefix("ctx."))
-    else:
-        value = node.saved_tensors[int(kept.rpartition(" ")[2])]
-    value.data.mul_(1.5)  # which autograd does not notice
-    return not all(map(equal_with_nan, before, gradients(case, outputs, leaves, grads)))
-
-
-def _kept_by_forward(case: Case) -> dict[str, torch.Tensor]:
-    """The tensors on ctx, saved or as attributes, that are neither inputs nor outputs."""
-    copies = [copied(leaf) for leaf in case.leaves()]
+def _kept_by_forward(
+    case: Case, leaves: Sequence
+) -> tuple[list[torch.Tensor], dict[str, torch.Tensor]]:
+    """The outputs, and the tensors on ctx, saved or attributes, that are no inputs or outputs."""
+    copies = [copied(leaf) for leaf in leaves]
     returned = case.apply(*copies)
-    node = node_of(case, next(r for r in returned if can_need_grad(r) and r.requires_grad))
+    outputs = [returned[i] for i in case.watched or ()]
+    node = node_of(case, outputs[0])
     known = {t.data_ptr() for t in (*copies, *returned) if can_need_grad(t)}
     kept = {f"ctx.{name}": value for name, value in getattr(node, "__dict__", {}).items()}
     for number, saved in enumerate(getattr(node, "saved_tensors", ())):
         kept[f"saved tensor {number}"] = saved
-    return {k: v for k, v in kept.items() if can_need_grad(v) and v.data_ptr() not in known}
+    kept = {k: v for k, v in kept.items() if can_need_grad(v) and v.data_ptr() not in known}
+    return outputs, kept
 
 
 def forward_mode(case: Case) -> list[Finding]:
@@ -609,8 +587,7 @@ def under_torch_func(case: Case) -> tuple[bool, str, list[Finding]]:
         return tuple(case.outputs(*args))
 
     def total(*args: Any) -> torch.Tensor:
-        parts = [_real_with_graph(output).sin().sum() for output in case.outputs(*args)]
-        return torch.stack(parts).sum()
+        return _joined(case, *args).sin().sum()
 
     def agrees(function: Callable, dim: int) -> bool:
         stacked = list(case.args)
@@ -675,20 +652,19 @@ def under_compile(case: Case) -> list[str]:
         returned = returned if isinstance(returned, tuple) else (returned,)
         return torch.stack([y.sin().sum() for y in returned if can_need_grad(y)]).sum()
 
-    def compiled(function: Callable) -> Callable:
-        torch.compiler.reset()
-        return torch.compile(function, backend="aot_eager")
+    def gradients_of(function: Callable) -> tuple[torch.Tensor, ...]:
+        return torch.autograd.grad(function(*inputs), inputs)
 
-    eager = torch.autograd.grad(total(*inputs), inputs)
+    eager, compiled = gradients_of(total), partial(torch.compile, backend="aot_eager")
     transformed = torch.func.grad(total, tuple(range(len(inputs))))
-    ways: dict[str, Callable] = {
-        "torch.compile": lambda: torch.autograd.grad(compiled(total)(*inputs), inputs),
-        "torch.compile(torch.func.grad(...))": lambda: compiled(transformed)(
-            *[tensor.detach() for tensor in inputs]
-        ),
+    detached = [tensor.detach() for tensor in inputs]
+    ways = {
+        "torch.compile": lambda: gradients_of(compiled(total)),
+        "torch.compile(torch.func.grad(...))": lambda: compiled(transformed)(*detached),
     }
     notes = []
     for way, run in ways.items():
+        torch.compiler.reset()
         try:
             if not all(map(torch.allclose, run(), eager)):
                 notes.append(say("compile loses", way=way))

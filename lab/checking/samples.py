@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
@@ -46,6 +46,11 @@ class Case:
     is_guess: bool = False
 
     @property
+    def is_precise(self) -> bool:
+        """Whether forward computes in float64."""
+        return self.precision < 1e-10
+
+    @property
     def floats(self) -> list[int]:
         """Positions of the arguments that can need a gradient."""
         return [
@@ -60,19 +65,12 @@ class Case:
 
     def describe(self) -> str:
         """The arguments by name, tensors by shape: `x (3, 5), slope 0.5`."""
-        words = []
-        for name, arg in zip(self.names, self.args, strict=False):
-            if isinstance(arg, torch.Tensor) and arg.dtype == torch.float64:
-                words.append(f"{name} {tuple(arg.shape)}")
-            elif isinstance(arg, torch.Tensor) and not can_need_grad(arg) and arg.numel() <= 8:
-                words.append(f"{name} {arg.tolist()}")
-            elif isinstance(arg, torch.Tensor):
-                dtype = str(arg.dtype).removeprefix("torch.")
-                words.append(f"{name} {tuple(arg.shape)} {dtype}")
-            else:
-                text = getattr(arg, "__name__", None) or f"{arg}".partition("\n")[0]
-                words.append(f"{name} {text[:40]}")
-        return ", ".join(words)
+        pairs = zip(self.names, self.args, strict=False)
+        return ", ".join(f"{name} {_described(arg)}" for name, arg in pairs)
+
+    def in_float32(self) -> Case:
+        """The same with the real tensors in single precision, checked to that precision."""
+        return replace(self, args=in_float32(self.args)).coarse()
 
     def coarse(self) -> Case:
         """The same, checked to the precision of float32."""
@@ -84,6 +82,15 @@ class Case:
             precision=1e-7,
         )
 
+    def changed(
+        self, change: Callable[[torch.Tensor], torch.Tensor], positions: Iterable[int] | None = None
+    ) -> Case:
+        """The same with `change` of each argument at `positions` (default: all floats)."""
+        args = list(self.args)
+        for i in self.floats if positions is None else positions:
+            args[i] = change(args[i])
+        return replace(self, args=tuple(args))
+
     def leaves(self, needed: Sequence[int] | None = None) -> list:
         """The arguments, those at `needed` (default: all floats) as leaves that need a gradient."""
         needed = self.floats if needed is None else needed
@@ -94,11 +101,8 @@ class Case:
 
     def apply(self, *args: Any) -> tuple:
         """All that forward returns for these arguments, as a tuple."""
-        before = torch.get_rng_state()
-        try:
+        with torch.random.fork_rng([]):
             returned = self._seeded(*args)
-        finally:
-            torch.set_rng_state(before)
         return returned if isinstance(returned, tuple) else (returned,)
 
     def _seeded(self, *args: Any) -> Any:
@@ -136,6 +140,16 @@ class Case:
 _RANDOM_STATE = torch.Generator().manual_seed(0).get_state()
 
 
+def _described(arg: Any) -> str:
+    if not isinstance(arg, torch.Tensor):
+        return (getattr(arg, "__name__", None) or f"{arg}".partition("\n")[0])[:40]
+    if arg.dtype == torch.float64:
+        return f"{tuple(arg.shape)}"
+    if not can_need_grad(arg) and arg.numel() <= 8:
+        return f"{arg.tolist()}"
+    return f"{tuple(arg.shape)} {arg.dtype}".replace("torch.", "")
+
+
 def can_need_grad(value: Any) -> bool:
     """Whether it is a tensor that can need a gradient and that can be moved element by element."""
     return (
@@ -152,9 +166,7 @@ def copied(value: Any) -> Any:
     clone = value.clone()
     if value.layout is not torch.strided or clone.stride() == value.stride() or 0 in value.stride():
         return clone
-    return torch.empty_strided(
-        value.shape, value.stride(), dtype=value.dtype, device=value.device
-    ).copy_(value)
+    return value.new_empty_strided(value.shape, value.stride()).copy_(value)
 
 
 def is_function_class(target: Any) -> TypeGuard[type[torch.autograd.Function]]:
@@ -180,26 +192,20 @@ def declared_inputs(method: Callable, name: str, device: str) -> list[tuple]:
     """What a Function's `sample_inputs` or `kink_inputs` returns, checked, in float64."""
     with users_code(f"in {name}"):
         declared = method()
-        if (
-            not isinstance(declared, list)
-            or not declared
-            or not all(isinstance(args, tuple) for args in declared)
-        ):
+        fits = isinstance(declared, list) and all(isinstance(args, tuple) for args in declared)
+        if not fits or not declared:
             raise UserError(f"{name} must return a list of tuples, a tuple of arguments each")
         samples = [in_float64(args, device) for args in declared]
         for args in samples:
             count = sum(arg.numel() for arg in args if can_need_grad(arg))
-            nested = any(_holds_tensors(arg) for arg in args)
+            lists = [arg for arg in args if isinstance(arg, list | tuple)]
+            nested = any(can_need_grad(value) for values in lists for value in values)
             if not (0 < count <= LARGEST_SAMPLE or (count == 0 and nested)):
                 raise UserError(
                     f"{name} holds {count} floating-point numbers in one case; "
                     f"1 to {LARGEST_SAMPLE} can be checked"
                 )
     return samples
-
-
-def _holds_tensors(value: Any) -> bool:
-    return isinstance(value, list | tuple) and any(map(can_need_grad, value))
 
 
 def in_float64(args: Sequence, device: str) -> tuple:
@@ -214,18 +220,20 @@ def _in_float64(arg: Any, device: str) -> Any:
         return type(arg)(_in_float64(inner, device) for inner in arg)
     if not isinstance(arg, torch.Tensor):
         return arg
-    dtype = arg.dtype
-    if arg.is_complex():
-        dtype = torch.complex128
-    elif arg.is_floating_point():
-        dtype = torch.float64
-    return arg.detach().to(device, dtype, copy=True)
+    double = torch.complex128 if arg.is_complex() else torch.float64
+    is_float = arg.is_complex() or arg.is_floating_point()
+    return arg.detach().to(device, double if is_float else arg.dtype, copy=True)
+
+
+def in_float32(args: Sequence) -> tuple:
+    """The arguments with the real tensors in single precision."""
+    return tuple(a.float() if can_need_grad(a) and not a.is_complex() else a for a in args)
 
 
 def flipped(case: Case) -> Case:
     """Other values from the same domain: each tensor's own, in another order."""
-    args = [arg.flip(list(range(arg.dim()))) if can_need_grad(arg) else arg for arg in case.args]
-    return replace(case, args=tuple(args))
+    every = [i for i, arg in enumerate(case.args) if can_need_grad(arg)]
+    return case.changed(lambda arg: arg.flip(list(range(arg.dim()))), every)
 
 
 def not_contiguous(arg: torch.Tensor) -> torch.Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 import re
 import traceback
 from types import FrameType
@@ -76,10 +77,8 @@ def _in_backward(target: Any, error: BaseException) -> tuple[FrameType | None, s
     """The frame of the user's backward that raised, and its line."""
     methods = [getattr(target, name, None) for name in ("backward", "vjp")]
     codes = [getattr(inspect.unwrap(method), "__code__", None) for method in methods if method]
-    step, found = error.__traceback__, None
-    while step is not None:
-        found = step if step.tb_frame.f_code in codes else found
-        step = step.tb_next
-    if found is None:
+    steps = [step for step in traceback.walk_tb(error.__traceback__) if step[0].f_code in codes]
+    if not steps:
         return None, ""
-    return found.tb_frame, traceback.extract_tb(found, limit=1)[0].line or ""
+    frame, number = steps[-1]
+    return frame, linecache.getline(frame.f_code.co_filename, number)

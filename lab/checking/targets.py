@@ -111,18 +111,14 @@ def _import(target: str) -> tuple[ModuleType, list[str]]:
     parts = target.split(".")
     if not all(part.isidentifier() for part in parts):
         raise UserError(f"{target}: {_ALLOWED}")
-    module, rest = None, parts
-    for count in range(1, len(parts) + 1):
+    for count in range(len(parts), 0, -1):
         name = ".".join(parts[:count])
         try:
-            module, rest = importlib.import_module(name), parts[count:]
+            return importlib.import_module(name), parts[count:]
         except ModuleNotFoundError as error:
-            if error.name != name:
+            if not f"{name}.".startswith(f"{error.name}."):
                 raise
-            break
-    if module is None:
-        raise UserError(f"{target}: there is no module {parts[0]} here or installed")
-    return module, rest
+    raise UserError(f"{target}: there is no module {parts[0]} here or installed")
 
 
 def _all_in(module: ModuleType, target: str) -> list[type]:

@@ -166,11 +166,12 @@ class Verdict:
             lines += _wrapped(f"backward is the derivative of {of}.", width)
         for text in [*map(str, self.kinks), *self.notes]:
             lines += _wrapped(text, width)
+        why_not = f"no: {self.vmap_reason}" if self.vmap_reason else ""
         facts = {
             "inputs": "\n".join(self.inputs),
             "largest error": "" if self.largest_error is None else f"{self.largest_error:.2g}",
             "second derivative": _SECOND[self.second_derivative],
-            "torch.func": "vmap and grad work" if self.vmap else _no(self.vmap_reason),
+            "torch.func": "vmap and grad work" if self.vmap else why_not,
         }
         for name, text in facts.items():
             for line in text.splitlines():
@@ -206,7 +207,3 @@ def _wrapped(text: str, width: int) -> list[str]:
     if text.startswith("    "):
         return [f"  {text}"]
     return textwrap.wrap(text, width, initial_indent="  ", subsequent_indent="  ")
-
-
-def _no(reason: str) -> str:
-    return f"no: {reason}" if reason else ""
