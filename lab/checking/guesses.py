@@ -12,14 +12,13 @@ import functools
 import inspect
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from types import CodeType
 from typing import Any, NamedTuple
 
 import torch
 
 from lab.checking import likely
-from lab.checking.contract import examine, in_float32
+from lab.checking.contract import examine
 from lab.checking.numbers import equal_with_nan
 from lab.checking.samples import Case, can_need_grad, in_float64, parameters_of
 from lab.checking.users_code import Crash, users_code
@@ -204,7 +203,7 @@ class _Trial:
                 raise
             self.crashes.append(crash)
             with contextlib.suppress(Exception):  # it may take float32 alone
-                if case.outputs(*replace(case, args=in_float32(args)).leaves()):
+                if case.outputs(*case.in_float32().leaves()):
                     return ""
             return INFINITE if type(crash.error).__name__.endswith("LinAlgError") else crash.told
         self.answered = True
