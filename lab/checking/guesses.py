@@ -27,6 +27,7 @@ from lab.errors import UserError
 
 DOMAINS: tuple[Callable[..., torch.Tensor], ...] = (
     torch.randn,
+    lambda shape: torch.rand(shape) - 0.5,  # small, for series that converge
     lambda shape: torch.rand(shape) + 0.5,  # positive, for log and sqrt
     lambda shape: torch.rand(shape) + 1.5,  # over 1
     lambda shape: torch.rand(shape) * 0.8 + 0.1,  # between 0 and 1

@@ -59,9 +59,10 @@ def _in_words(target: Any, message: str) -> str:
 
 
 def _arguments(error: BaseException) -> str:
-    counts = re.search(r"\(\) takes (\d+) positional arguments? but (\d+)", str(error))
-    called = traceback.extract_tb(error.__traceback__)
-    if not counts or called[-1].name != "apply":  # PyTorch calls backward from there
+    message, called = str(error), traceback.extract_tb(error.__traceback__)
+    counts = re.search(r"\(\) takes (\d+) positional arguments? but (\d+)", message)
+    # PyTorch calls both methods from an `apply`.
+    if not counts or "forward()" in message or called[-1].name != "apply":
         return ""
     return say("arguments of backward", count=counts[2])
 

@@ -60,7 +60,7 @@ class Exercise:
     def defines(self) -> str:
         """The name of the Function, or of the plain function, that an answer defines."""
         defined = _defined_in(self.solution)
-        return self.name if self.name in defined else defined[0]
+        return self.name if self.name in defined else next(iter(defined))
 
     @property
     def trains_as(self) -> str:
@@ -122,7 +122,8 @@ def exercise_of(file: Path) -> Exercise | None:
     """The exercise that a file answers, by its name; None if it is no answer to an exercise.
 
     `alice_e04_relu.py`, `e4-relu.py` and `e04_relu (1).py` answer relu, whatever the number. So
-    does `relu.py` if it defines what relu asks for: it may be a Function of somebody's own.
+    does `relu.py` if it defines what relu asks for, with as many parameters: it may be a Function
+    of somebody's own.
 
     Raises:
         UserError: the name has the form of an answer, but there is no such exercise.
@@ -132,8 +133,9 @@ def exercise_of(file: Path) -> Exercise | None:
         if number:
             fits = exercise.name == name
         else:
+            asked = (exercise.defines, _defined_in(exercise.solution)[exercise.defines])
             ending = f"_{name}".endswith(f"_{exercise.name}")
-            fits = ending and exercise.defines in _defined_in(file)
+            fits = ending and asked in _defined_in(file).items()
         if fits:
             return replace(exercise, file=file)
     if number:
@@ -185,10 +187,19 @@ def unwritten_places(file: Path) -> list[tuple[str, int, bool]]:
     ]
 
 
-def _defined_in(file: Path) -> list[str]:
-    """The classes and functions that a file defines."""
+def _defined_in(file: Path) -> dict[str, int]:
+    """The classes and functions that a file defines, with how many parameters each takes."""
     statements = _parsed(file).body
-    return [s.name for s in statements if isinstance(s, ast.ClassDef | ast.FunctionDef)]
+    defined = {s.name: s for s in statements if isinstance(s, ast.ClassDef | ast.FunctionDef)}
+    return {name: _parameters(statement) for name, statement in defined.items()}
+
+
+def _parameters(defined: ast.ClassDef | ast.FunctionDef) -> int:
+    """Of a function, or of the forward of a class; 0 if it has none."""
+    if isinstance(defined, ast.FunctionDef):
+        return len(defined.args.args)
+    inside = (s for s in defined.body if isinstance(s, ast.FunctionDef) and s.name == "forward")
+    return sum(map(_parameters, inside))
 
 
 def _parsed(file: Path) -> ast.Module:

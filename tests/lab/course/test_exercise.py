@@ -7,7 +7,7 @@ import pytest
 from lab.course.exercise import every_exercise, find_exercises
 from lab.errors import UserError
 
-RELU = "class ReLU(torch.autograd.Function): ..."
+RELU = "class {}(torch.autograd.Function):\n    def forward(ctx, {}): ..."
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_names_of_one_exercise(target):
 )
 def test_names_of_an_answer(name, tmp_path):
     file = tmp_path / name
-    file.write_text(RELU)
+    file.write_text(RELU.format("ReLU", "x"))
     (exercise,) = find_exercises(str(file))
     assert (exercise.name, exercise.file) == ("relu", file)
 
@@ -52,9 +52,10 @@ def test_an_answer_that_names_no_exercise_is_refused():
         find_exercises("elsewhere/e04_rleu.py")
 
 
-def test_a_function_of_ones_own_is_no_answer(tmp_path):
+@pytest.mark.parametrize("own", [("MyReLU", "x"), ("ReLU", "x, slope")])
+def test_a_function_of_ones_own_is_no_answer(own, tmp_path):
     file = tmp_path / "relu.py"
-    file.write_text("class MyReLU(torch.autograd.Function): ...")
+    file.write_text(RELU.format(*own))
     assert find_exercises(str(file)) == []
 
 
