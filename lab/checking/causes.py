@@ -73,11 +73,10 @@ def wrong_gradient(
     )
     kind, cause = ("wrong value", "") if elsewhere else _cause(position, samples, compared)
     table = "" if cause else table_of(shown, marked)
-    hints, declare = [cause or say("rederive")], say("declare surrogate")
-    if elsewhere:
-        hints += [declare]
-    if not cause and (step := _step_in(case)):
-        hints += [say("steps", step=step), declare]
+    step = "" if cause else _step_in(case)
+    declare = say("declare surrogate")
+    hints = [cause or say("rederive"), say("steps", step=step) if step else ""]
+    hints += [declare] if elsewhere or step else []
     if all(map(_is_identity, compared)):  # it is there for its backward, as a gradient reversal is
         hints = [cause, say("identity", name=name), declare]
     hint = " ".join(filter(None, hints))
@@ -318,7 +317,7 @@ def slope_of_each(comparison: Comparison) -> torch.Tensor | None:
 
 
 def _one_value(values: torch.Tensor) -> float | None:
-    """The value that all have, NaN aside; None where they differ or there is none."""
+    """The value that all have, NaN aside; None where they differ, or where all are NaN."""
     values = values[~values.isnan()]
     if not values.numel() or (values - values[0]).abs().max() > 1e-6 * (1 + values[0].abs()):
         return None

@@ -28,7 +28,7 @@ import torch
 from lab.checking import probes
 from lab.checking.causes import slope_of_each, wrong_gradient
 from lab.checking.contract import cannot_run, decorators, examine
-from lab.checking.guesses import guessed_samples
+from lab.checking.guesses import guessed_cases
 from lab.checking.numbers import Comparison, compare
 from lab.checking.samples import Case, declared_inputs, is_function_class
 from lab.checking.slips import explain_crash
@@ -84,7 +84,9 @@ def check_function(
         verdict.verdict = "cannot run"
         verdict.findings.append(reason)
         return verdict
-    guessed = sample_inputs is None and not hasattr(target, "sample_inputs")
+    if sample_inputs is None:
+        sample_inputs = getattr(target, "sample_inputs", None)
+    guessed = sample_inputs is None
     kind = torch.device(device).type
     devices = [] if kind == "cpu" else [torch.device(device)]
     with (
@@ -109,14 +111,14 @@ def check_function(
 def _cases(
     target: Any, given: Any, device: str, eps: float, atol: float
 ) -> tuple[list[Case], list[str]]:
-    """The target with the arguments that are given, declared or guessed; and notes on them."""
-    if given is None and not hasattr(target, "sample_inputs"):
-        samples, notes = guessed_samples(target, device)
-        return [Case(target, s.args, eps, atol, is_guess=s.is_guess) for s in samples], notes
-    name, declared = "sample_inputs", given
+    """The target with the arguments that are given, or guessed if none are; and notes on them."""
     if given is None:
-        name, declared = "sample_inputs()", target.sample_inputs
-    inputs = declared_inputs(declared if callable(declared) else lambda: declared, name, device)
+        cases, notes = guessed_cases(target, device)
+        return [replace(case, eps=eps, atol=atol) for case in cases], notes
+    if callable(given):
+        inputs = declared_inputs(given, "sample_inputs()", device)
+    else:
+        inputs = declared_inputs(lambda: given, "sample_inputs", device)
     return [Case(target, args, eps, atol) for args in inputs], []
 
 
@@ -160,7 +162,7 @@ def cases_of(target: Any, device: str, eps: float, atol: float) -> tuple[list[Ca
     """
     if reason := cannot_run(target):
         return [], reason.text
-    given, _ = _cases(target, None, device, eps, atol)
+    given, _ = _cases(target, getattr(target, "sample_inputs", None), device, eps, atol)
     check = _Check(Verdict(""), target, device)
     cases = check.examined(given)
     findings = [finding.text for finding in check.verdict.findings]

@@ -12,6 +12,7 @@ import functools
 import inspect
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ import torch
 from lab.checking import likely
 from lab.checking.contract import examine
 from lab.checking.numbers import equal_with_nan
-from lab.checking.samples import Case, can_need_grad, in_float64, parameters_of
+from lab.checking.samples import Case, in_complex, in_float64, moved_far, parameters_of
 from lab.checking.users_code import Crash, users_code
 from lab.checking.verdict import say
 from lab.errors import UserError
@@ -42,7 +43,6 @@ COMPLEX_WORDS = {"conj", "complex", "is_complex", "view_as_real", "imag"}
 MOST_TRIES = 4000
 FITS, NO_GRADIENT, WRONG_SHAPE, SUMMED, RAISES = range(5)  # how backward answers a guess
 
-
 INFINITE = "forward gives inf or nan"
 CONSTANT = "forward is constant: it gives the same for other inputs"
 SUMS = "PyTorch sums it"  # of the note on a gradient that has to be summed
@@ -59,20 +59,8 @@ class Guess(NamedTuple):
     fit: int = 0
 
 
-class Sample(NamedTuple):
-    """Arguments to check a Function on.
-
-    Args:
-        args: the arguments, in float64.
-        is_guess: whether they may never have been meant: if backward raises, they do not count.
-    """
-
-    args: tuple
-    is_guess: bool = False
-
-
-def guessed_samples(target: Any, device: str) -> tuple[list[Sample], list[str]]:
-    """Arguments that forward answers with finite numbers that depend on them; and notes.
+def guessed_cases(target: Any, device: str) -> tuple[list[Case], list[str]]:
+    """The target with arguments that it answers with finite numbers that depend on them; and notes.
 
     Raises:
         Crash: forward takes nothing of what was tried; with what it said to each kind.
@@ -87,19 +75,19 @@ def guessed_samples(target: Any, device: str) -> tuple[list[Sample], list[str]]:
     guesses = [guess for guess in map(trial.best, chosen) if guess]
     if not guesses:
         raise trial.failure(parameters)
-    samples: list[Sample] = []
+    cases: list[Case] = []
     notes: list[str] = []
     if all(guess.fit == RAISES for guess in guesses) and (whole := trial.best(parameters)):
         guesses = [whole]  # backward may rely on all arguments being given
     guesses = [guess for guess in guesses if guess.fit < RAISES] or guesses[:1]
     for guess, more in map(trial.numbers_for_none, guesses):
-        samples += trial.variants(guess)
+        cases += trial.variants(guess)
         notes += more
-    samples += trial.with_other_values(guess, parameters)
+    cases += trial.with_other_values(guess, parameters)
     if COMPLEX_WORDS & _words_of(target):
-        in_complex = _in_complex(samples[0].args)
-        samples += [] if trial.problem_with(in_complex) else [Sample(in_complex, is_guess=True)]
-    return samples, notes
+        other = replace(in_complex(cases[0]), is_guess=True)
+        cases += [] if trial.problem_with(other.args) else [other]
+    return cases, notes
 
 
 class _Trial:
@@ -195,10 +183,10 @@ class _Trial:
     def problem_with(self, args: tuple) -> str:
         """Why these arguments can't be used; an empty text if they can."""
         case = Case(self.target, args)
-        moved = [arg * 1.1 + 0.37 if can_need_grad(arg) else arg for arg in args]
         try:
             with users_code("on random inputs"):
-                outputs, others = case.outputs(*case.leaves()), case.outputs(*moved)
+                outputs = case.outputs(*case.leaves())
+                others = case.outputs(*moved_far(case).args)
         except Crash as crash:
             if isinstance(crash.error, NotImplementedError) and not str(crash.error):
                 raise
@@ -254,7 +242,7 @@ class _Trial:
                 return found, [say(key, name=name) for name in names]
         return guess, []
 
-    def variants(self, guess: Guess) -> list[Sample]:
+    def variants(self, guess: Guess) -> list[Case]:
         """Two draws, a batch of one, and other shapes that fit as well."""
         shapes = guess.shapes
         rows = shapes[0][0] if shapes[0] else 1
@@ -265,18 +253,18 @@ class _Trial:
             tried += [s for s in others if s != shapes and not likely.is_by_chance(s)][:40]
         if "sum_to_size" in _words_of(self.target):  # it means to be broadcast
             tried += likely.LAST
-        samples = [Sample(guess.args)]
+        cases = [Case(self.target, guess.args)]
         for some in tried:
             args, _ = self.answer(guess._replace(shapes=some))
             if args is not None and self.fit(args) == guess.fit:
-                samples.append(Sample(args, is_guess=True))
-            if len(samples) == 5 or sum(_numbers_in(s.args) for s in samples) > MOST_NUMBERS:
+                cases.append(Case(self.target, args, is_guess=True))
+            if len(cases) == 5 or sum(map(_numbers_in, cases)) > MOST_NUMBERS:
                 break
-        return samples
+        return cases
 
     def with_other_values(
         self, guess: Guess, parameters: list[inspect.Parameter]
-    ) -> Iterator[Sample]:
+    ) -> Iterator[Case]:
         """For each argument that is no tensor samples with other values, and one with all changed.
 
         Another value may ask for other shapes, as a flag that transposes does.
@@ -289,7 +277,7 @@ class _Trial:
             for other in others:
                 args = (*whole[:position], other, *guess.args[position + 1 :])
                 if not self.problem_with(args):
-                    yield Sample(args, is_guess=not isinstance(other, str | bool))
+                    yield Case(self.target, args, is_guess=not isinstance(other, str | bool))
                 elif isinstance(other, bool):
                     fixed = [p.replace(default=other) if p is parameter else p for p in parameters]
                     chosen = fixed[: max(position + 1, len(guess.args))]
@@ -301,7 +289,7 @@ class _Trial:
                     yield from self.variants(found) if found else []
             changed += others[-1:] or [value]
         if changed != whole and not self.problem_with(tuple(changed)):
-            yield Sample(tuple(changed), is_guess=True)
+            yield Case(self.target, tuple(changed), is_guess=True)
 
     def other_values(self, parameter: inspect.Parameter, value: Any) -> list[Any]:
         """Other values for an argument that is no tensor."""
@@ -343,17 +331,8 @@ def _words_of(target: Any) -> set[str]:
     return {name for code in _code_of(target) for name in code.co_names}
 
 
-def _numbers_in(args: tuple) -> int:
-    return sum(arg.numel() for arg in args if can_need_grad(arg))
-
-
-def _in_complex(args: tuple) -> tuple:
-    return tuple(
-        torch.complex(arg, arg.flip(list(range(arg.dim()))))
-        if can_need_grad(arg) and not arg.is_complex()
-        else arg
-        for arg in args
-    )
+def _numbers_in(case: Case) -> int:
+    return sum(case.args[i].numel() for i in case.floats)
 
 
 def _fill(target: Any, guess: Guess) -> list:

@@ -40,7 +40,9 @@ from lab.checking.samples import (
     copied,
     flipped,
     has_setup_context,
+    in_complex,
     is_function_class,
+    moved_far,
     not_contiguous,
 )
 from lab.checking.users_code import Crash, users_code
@@ -330,7 +332,7 @@ def ties(compared: dict[int, Comparison]) -> list[Finding]:
     left = (value(0.0) - value(-case.eps)) / case.eps
     right = (value(case.eps) - value(0.0)) / case.eps
     smooth = left.isfinite() & ((left - right).abs() < 1e-3 * (1 + left.abs()))
-    # Only outputs that are one of the equal elements: at a tie of eigenvalues there is no such sum.
+    # Only for outputs that are one of the equal elements: eigenvalues, say, have no such sum.
     chosen = torch.cat([as_real(case.args[i]) for i in moved])
     smooth &= (value(0.0)[:, None] - chosen[chosen != 0]).abs().lt(1e-9).any(1)
     wrong = smooth & ((total - left).abs() > 1e-2 * (1 + left.abs()))
@@ -382,14 +384,15 @@ def _relu_chooses(comparison: Comparison) -> float | None:
             return None
         if args[position].is_complex() or not equal_with_nan(outputs[0], args[position].relu()):
             return None
-    return 0.0
+    zero = torch.zeros((), requires_grad=True)
+    return torch.autograd.grad(zero.relu(), zero)[0].item()
 
 
 def is_constant(case: Case) -> bool:
     """Whether forward returns the same for quite other inputs."""
-    outputs, moved = case.outputs(*case.args), case.changed(lambda arg: arg * 1.1 + 0.37)
+    outputs = case.outputs(*case.args)
     try:
-        return all(map(equal_with_nan, outputs, case.outputs(*moved.args)))
+        return all(map(equal_with_nan, outputs, case.outputs(*moved_far(case).args)))
     except Exception:  # such inputs were never promised
         return False
 
@@ -422,8 +425,7 @@ def on_complex_inputs(case: Case) -> list[str]:
         return []
     try:
         with users_code("on complex inputs"):
-            reals = case.changed(lambda arg: torch.complex(arg, arg.flip([*range(arg.dim())])))
-            compared = compare(reals)
+            compared = compare(in_complex(case))
             wrong = [i for i, comparison in compared.items() if comparison.wrong.any()]
             kinds = {wrong_gradient(i, [compared]).kind for i in wrong}
     except Crash:  # it takes none
@@ -463,8 +465,9 @@ def second_derivative(case: Case) -> tuple[str, list[Finding]]:
             broken = comparison.not_finite
             row, column = worst_element(comparison, broken if broken.any() else comparison.wrong)
             values = _at(comparison, row, column) | {"right": comparison.numerical[row, column]}
-            key = "second not finite" if broken.any() else "second derivative"
-            return "wrong", [finding("second derivative", key, why=_why_second(case), **values)]
+            if broken.any():
+                return "wrong", [finding("second derivative", "second not finite", **values)]
+            return "wrong", [finding("second derivative", why=_why_second(case), **values)]
     return "right" if recorded else "no graph", []
 
 
@@ -690,7 +693,7 @@ def distance_of_surrogate(cases: list[Case]) -> tuple[float, str]:
 
 
 def node_of(case: Case, output: torch.Tensor) -> Any:
-    """The node of the Function in the graph of its output, or None where there is none."""
+    """The node of the Function in the graph of its output, or None."""
     waiting: list[Any] = [output.grad_fn]
     if is_function_class(case.target):
         cls = getattr(type(output.grad_fn), "_forward_cls", None)

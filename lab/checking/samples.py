@@ -230,6 +230,17 @@ def in_float32(args: Sequence) -> tuple:
     return tuple(a.float() if can_need_grad(a) and not a.is_complex() else a for a in args)
 
 
+def in_complex(case: Case) -> Case:
+    """Complex tensors in place of the real ones: their numbers, and the same in another order."""
+    reals = [i for i in case.floats if not case.args[i].is_complex()]
+    return case.changed(lambda arg: torch.complex(arg, arg.flip([*range(arg.dim())])), reals)
+
+
+def moved_far(case: Case) -> Case:
+    """Quite other values, which may lie outside the domain of forward."""
+    return case.changed(lambda arg: arg * 1.1 + 0.37)
+
+
 def flipped(case: Case) -> Case:
     """Other values from the same domain: each tensor's own, in another order."""
     every = [i for i, arg in enumerate(case.args) if can_need_grad(arg)]
