@@ -1,8 +1,8 @@
 """MyReLU: forward max(x, 0); derivative 1 where x > 0 and 0 where x < 0.
 
-At exactly 0 there is no derivative, and backward has a choice. This one passes the gradient on, as
-the older PyTorch tutorial and `clamp(min=0)` do; `torch.relu` stops it. Two networks that differ
-only in this have different loss curves after enough steps.
+The derivative does not exist at exactly 0, so backward may choose a value. This one passes the
+gradient on, as the older PyTorch tutorial and `clamp(min=0)` do; `torch.relu` stops it. Two
+networks that differ only in this have different loss curves after enough steps.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ def pick_device(name: str) -> torch.device:
         name: cpu, cuda, cuda:1, mps, or auto for the accelerator that PyTorch finds, else the CPU.
 
     Raises:
-        UserError: no such name, or no such device on this machine; says what to do.
+        UserError: the name is not a device, or this machine does not have it; says what to do.
 
     >>> pick_device("cpu")
     device(type='cpu')

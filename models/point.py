@@ -26,5 +26,5 @@ class Point(nn.Module):
         self.function = function
 
     def forward(self, _: None) -> Tensor:
-        """The height at (x, y), a scalar; there is no input."""
+        """The height at (x, y), a scalar; it takes no input."""
         return self.function(self.x, self.y)

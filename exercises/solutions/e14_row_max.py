@@ -4,8 +4,8 @@ Derivation. Move the largest a little, and y follows with slope 1; move another,
 
     dL/dx_ij = grad_output_i where x_ij is the largest of its row, else 0
 
-At a tie there is no derivative. But if all elements of the row grow together by 1, so does y:
-their gradients must add up to grad_output_i. If n elements are the largest, each gets 1/n of it.
+At a tie the derivative does not exist. But if all elements of the row grow together by 1, so does
+y: their gradients must add up to grad_output_i. If n elements are the largest, each gets 1/n of it.
 """
 
 import torch

@@ -34,7 +34,7 @@ def verdicts_on(targets: list[str], seconds: float, **how: Any) -> Iterator[Verd
         how: for `check_function`.
 
     Raises:
-        UserError: there is no such target.
+        UserError: the target does not exist.
     """
     # torch.func imports it, a second's work, for the first Function that it takes.
     warm_up(["torch._dynamo"] if len(targets) > 1 else [])

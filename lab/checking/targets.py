@@ -27,7 +27,7 @@ def find_functions(target: str) -> list[Any]:
             some, or the path of a .py file, which may lie anywhere.
 
     Raises:
-        UserError: there is none; with the choices.
+        UserError: the target names no Function; the message lists the choices.
         Exception: whatever importing the module raises.
 
     >>> find_functions("MyReLU")
@@ -85,7 +85,7 @@ def module_of_file(path: Path) -> ModuleType:
     """The module in a file that may lie anywhere, run anew at each call.
 
     Raises:
-        UserError: there is no such file.
+        UserError: the file does not exist.
         Exception: whatever its code raises.
     """
     if not path.is_file():

@@ -56,7 +56,7 @@ class Entry:
     Attributes:
         name: its folder, seen from the folder of the comparison.
         difference: from the run of the reference with the same seed, or None.
-        not_comparable: why there is no difference; None where there is one, and in the reference.
+        not_comparable: why a run has no difference; None if it has one, and for the reference.
     """
 
     run: RecordedRun

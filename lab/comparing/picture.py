@@ -71,7 +71,7 @@ def figure_of(comparison: Comparison) -> Figure:
     """Losses above, relative differences below; the reference is drawn first, and widest."""
     rows = [comparison.reference, *(r for r in comparison.rows if r is not comparison.reference)]
     runs = [entry.run for row in rows for entry in row.entries]
-    # Where every curve rises, there is none that the others could press flat.
+    # If every curve rises, no curve is pressed flat by the others.
     rise = LARGEST_RISE if any(_below(run, LARGEST_RISE).all() for run in runs) else math.inf
     figure = Figure(figsize=(11, 6.5), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])

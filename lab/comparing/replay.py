@@ -31,7 +31,7 @@ class Operation:
     Attributes:
         call: input -> output; a layer finds its parameters itself.
         input, grad_output: copies, as the next layer may work in place, and so may a backward;
-            empty where there is none.
+            empty if the operation has none.
         nodes: those that it added to the graph, the one of its output first.
     """
 

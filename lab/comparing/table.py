@@ -118,7 +118,7 @@ def first_difference(row: Row) -> str:
 
 
 def largest_difference(row: Row) -> str:
-    """The largest relative difference over all seeds, and its step; or why there is none."""
+    """The largest relative difference over all seeds, and its step; or why it is missing."""
     if not row.differences:
         reason = row.entries[0].not_comparable
         return f"not comparable: {reason}" if reason else "the reference"

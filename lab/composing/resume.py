@@ -79,7 +79,7 @@ def earlier_run(config: Config, folder: Path) -> Summary | None:
         folder: of that job; Hydra has made it.
 
     Returns:
-        The summary of a run that has ended, or can be resumed in `folder`; None if there is none.
+        The summary of a run that has ended, or can be resumed in `folder`; otherwise None.
 
     Raises:
         AnotherRun: `folder` holds a run of another config.

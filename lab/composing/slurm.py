@@ -49,7 +49,7 @@ def launch(
         What each job returned; inf for a job that was lost, which is named on stderr.
 
     Raises:
-        UserError: there is no Slurm, or it refuses the array.
+        UserError: Slurm is not installed, or it refuses the array.
         KeyboardInterrupt: Ctrl-C; the jobs have then been cancelled and have ended.
     """
     submissions = Path(params["submitit_folder"]).parent

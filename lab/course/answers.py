@@ -44,7 +44,7 @@ class Task:
         mistakes: typical wrong answers.
         asks_for: what the task asks for beyond right values and gradients.
         samples: arguments to try an answer on, in float64.
-        kinks: arguments where the gradient must be the solution's, though there is no derivative.
+        kinks: arguments at which forward has no derivative; the gradient must be the solution's.
     """
 
     right: Any

@@ -64,7 +64,7 @@ class Exercise:
 
     @property
     def trains_as(self) -> str:
-        """The choice of `python train.py` that uses the answer; empty if there is none."""
+        """The choice of `python train.py` that uses the answer, or an empty text."""
         for group in ("function", "model"):
             if (HOME / f"conf/{group}/exercise_{self.name}.yaml").exists():
                 return f"{group}=exercise_{self.name}"
@@ -96,7 +96,7 @@ def find_exercises(target: str) -> list[Exercise]:
             an answer in any folder, which is recognised as `exercise_of` says.
 
     Raises:
-        UserError: there is no such exercise; the message lists the choices.
+        UserError: the exercise does not exist; the message lists the choices.
 
     >>> [exercise.name for exercise in find_exercises("exercises.relu")]
     ['relu']
@@ -126,16 +126,14 @@ def exercise_of(file: Path) -> Exercise | None:
     of somebody's own.
 
     Raises:
-        UserError: the name has the form of an answer, but there is no such exercise.
+        UserError: the name has the form of an answer, but the exercise does not exist.
     """
     _, number, name = parts_of_name(file)
     for exercise in every_exercise():
         if number:
             fits = exercise.name == name
         else:
-            asked = (exercise.defines, _defined_in(exercise.solution)[exercise.defines])
-            ending = f"_{name}".endswith(f"_{exercise.name}")
-            fits = ending and asked in _defined_in(file).items()
+            fits = f"_{name}".endswith(f"_{exercise.name}") and _has_same_form(file, exercise)
         if fits:
             return replace(exercise, file=file)
     if number:
@@ -185,6 +183,12 @@ def unwritten_places(file: Path) -> list[tuple[str, int, bool]]:
         for statement in function.body
         if ast.unparse(statement) in ("raise NotImplementedError", "raise NotImplementedError()")
     ]
+
+
+def _has_same_form(file: Path, exercise: Exercise) -> bool:
+    """Whether a file defines what the exercise asks for, with as many parameters."""
+    name = exercise.defines
+    return _defined_in(file).get(name) == _defined_in(exercise.solution)[name]
 
 
 def _defined_in(file: Path) -> dict[str, int]:

@@ -38,7 +38,7 @@ def grade(exercise: Exercise, *, seconds: float = SECONDS, **how: Any) -> Verdic
         `check_function`, its `verdict` may be "not started", "timed out", "crashed" or "forged".
 
     Raises:
-        UserError: there is no such file.
+        UserError: the file does not exist.
     """
     (verdict,) = grade_all([exercise], seconds=seconds, **how)
     return verdict

@@ -52,7 +52,7 @@ def load_checkpoint(folder: Path) -> dict[str, Any]:
     """Read what `save_checkpoint` saved; code in the file is never run.
 
     Raises:
-        Damaged: there is no checkpoint, it has changed, or another program wrote it.
+        Damaged: the checkpoint is missing, it has changed, or another program wrote it.
     """
     path = folder / CHECKPOINT
     if not path.is_file():

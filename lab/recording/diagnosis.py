@@ -48,7 +48,7 @@ def why_diverged(
     Args:
         what: the number that is not finite, and its step.
         gradients: names of the parameters whose gradient was not finite just before that.
-        first, last: the first loss and the last finite one; None where there is none.
+        first, last: the first loss and the last finite one; None if no loss was recorded.
         lr: the learning rate, or None.
 
     >>> print(why_diverged("the loss at step 4 is inf", [], 2.0, 5e22, 1e-5))

@@ -46,4 +46,5 @@ class Progress:
         """Show the loss at a step in its line, or in the bar when that is drawn next."""
         if self.has_line(step):
             print(f"step {step:>{len(str(self._last_step))}}  loss {loss:.6g}", file=sys.stderr)
-        self.bar.set_postfix_str(f"loss {loss:.6g}", refresh=False)
+        if not self.bar.disable:
+            self.bar.set_postfix_str(f"loss {loss:.6g}", refresh=False)
