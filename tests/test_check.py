@@ -3,14 +3,16 @@
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import check
 import functions
-from lab.checking import probes
-from lab.checking.check import attempt, check_function
+from lab.checking.check import check_function
+from lab.checking.children import not_returned
+from lab.checking.limited import call_in_child
 from lab.checking.targets import find_functions
 from lab.errors import UserError
 
@@ -164,9 +166,9 @@ def test_a_crash_shows_the_users_line(folder, capsys):
     assert "lab/" not in out
 
 
-def test_a_fault_in_the_check_is_shown_in_full(monkeypatch):
-    monkeypatch.setattr(probes, "random_grads", None)
-    verdict = attempt(check_function, functions.MyReLU)
+def test_a_fault_in_the_check_is_shown_in_full():
+    outcome = call_in_child(partial(check_function, functions.MyReLU, eps="no number"), 20)
+    verdict = not_returned("MyReLU", outcome, "check failed")
     assert (verdict.verdict, verdict.kinds) == ("cannot run", ["check failed"])
     assert "in check_function\n" in verdict.users_lines  # the traceback
 

@@ -57,7 +57,7 @@ def wrong_gradient(
     if flat and not shown.not_finite.any() and not elsewhere:
         hint = say("declare surrogate")
         text = say("flat forward", name=name, got=got, element=element)
-        return Finding("flat forward", f"{text} {hint}", hint)
+        return Finding("flat forward", f"{text} {hint}", hint, about=name)
     wrong, size = int(marked.any(0).sum()), marked.shape[1]
     by_surrogate = callable(getattr(case.target, "surrogate", None))
     text = say(
@@ -80,7 +80,7 @@ def wrong_gradient(
     if all(map(_is_identity, compared)):  # it is there for its backward, as a gradient reversal is
         hints = [cause, say("identity", name=name), declare]
     hint = " ".join(filter(None, hints))
-    return Finding(kind, f"{text} {hint}", hint, table)
+    return Finding(kind, f"{text} {hint}", hint, table, name)
 
 
 def _step_in(case: Case) -> str:

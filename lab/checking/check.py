@@ -17,7 +17,6 @@ A Function may declare, as static methods and attributes of its class, all of th
 
 from __future__ import annotations
 
-import traceback
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -34,7 +33,7 @@ from lab.checking.samples import Case, declared_inputs, is_function_class
 from lab.checking.slips import explain_crash
 from lab.checking.users_code import Crash
 from lab.checking.verdict import Finding, Verdict, finding, say
-from lab.errors import UserError, one_line, users_lines
+from lab.errors import users_lines
 
 # A Function with such a finding never ran as its author means it.
 NOT_RUN = {
@@ -97,8 +96,9 @@ def check_function(
         torch.manual_seed(seed)
         try:
             cases, notes = _cases(target, sample_inputs, device, eps, atol)
-            verdict.notes = notes + (decorators(target) if is_function_class(target) else [])
-            _Check(verdict, target, device).run(cases, guessed, compiled)
+            check = _Check(verdict, target, device)
+            check.note(notes + (decorators(target) if is_function_class(target) else []))
+            check.run(cases, guessed, compiled)
         except Crash as crash:
             verdict.findings.append(explain_crash(target, crash))
             verdict.verdict = "cannot run" if verdict.kinds[-1] in NOT_RUN else "wrong"
@@ -110,7 +110,7 @@ def check_function(
 
 def _cases(
     target: Any, given: Any, device: str, eps: float, atol: float
-) -> tuple[list[Case], list[str]]:
+) -> tuple[list[Case], list[Finding]]:
     """The target with the arguments that are given, or guessed if none are; and notes on them."""
     if given is None:
         cases, notes = guessed_cases(target, device)
@@ -120,38 +120,6 @@ def _cases(
     else:
         inputs = declared_inputs(lambda: given, "sample_inputs", device)
     return [Case(target, args, eps, atol) for args in inputs], []
-
-
-def attempt(check: Callable[..., Verdict], target: Any, **how: Any) -> Verdict:
-    """`check(target, **how)`, or if that fails itself a verdict that says so, never as declared.
-
-    So one target ends neither a table of many nor a watch; the verdict holds the whole traceback.
-
-    Args:
-        check: `check_function`, or `lab.course.grading.grade`.
-        target: what it checks; its `__name__` or `name` is that of the verdict.
-        how: for `check`.
-
-    Raises:
-        UserError: whatever `check` says of the command.
-
-    >>> attempt(lambda target: 1 / 0, len).findings[0].text
-    'The check itself failed, no verdict on this one: ZeroDivisionError: division by zero'
-    """
-    try:
-        return check(target, **how)
-    except UserError:
-        raise
-    except (Exception, SystemExit) as error:  # reported in full, and the exit code is not 0
-        named = getattr(target, "name", type(target).__name__)
-        text = f"The check itself failed, no verdict on this one: {one_line(error)}"
-        lines = "".join(traceback.format_exception(error))
-        return Verdict(
-            getattr(target, "__name__", named),
-            "cannot run",
-            findings=[Finding("check failed", text)],
-            users_lines=lines,
-        )
 
 
 def cases_of(target: Any, device: str, eps: float, atol: float) -> tuple[list[Case], str]:
@@ -175,6 +143,7 @@ class _Check:
     def __init__(self, verdict: Verdict, target: Any, device: str):
         self.verdict, self.target, self.device = verdict, target, device
         self.surrogate = getattr(target, "surrogate", None)
+        self.noted: set[tuple[str, str]] = set()
 
     def run(self, given: list[Case], guessed: bool, compiled: bool) -> None:
         """Check the target on cases, which are guesses or its author's."""
@@ -209,12 +178,12 @@ class _Check:
         self.verdict.findings += of_dtype
         self.verdict.verdict = "cannot run" if self.verdict.kinds[0] in NOT_RUN else "wrong"
 
-    def note(self, notes: Iterable[str]) -> None:
+    def note(self, notes: Iterable[Finding]) -> None:
+        """Add what is worth knowing; of several cases that say the same, the first is enough."""
         for note in notes:
-            # Of several shapes that are summed in the same way, one is enough.
-            start = note.partition(" of shape")[0]
-            if not any(known.startswith(start) for known in self.verdict.notes):
-                self.verdict.notes.append(note)
+            if (note.kind, note.about) not in self.noted:
+                self.noted.add((note.kind, note.about))
+                self.verdict.notes.append(note.text)
 
     def examined(self, given: list[Case]) -> list[Case]:
         """The cases to check, after one look at each; the first faulty one ends it."""
@@ -271,7 +240,7 @@ class _Check:
         self.verdict.largest_error = max((c.largest_error for c in every), default=0.0)
         kinks = {c.case.names[c.position]: k for c in every for k in probes.kinks_among(c)}
         self.verdict.kinks = [*kinks.values()]
-        self.note(say("symmetric", name=c.case.names[c.position]) for c in every if c.symmetric)
+        self.note(finding("symmetric", name=c.case.names[c.position]) for c in every if c.symmetric)
         self.verdict.verdict = "kink" if self.verdict.kinks else "exact"
         faulty = {c.position for c in every if c.wrong.any() or c.not_finite.any()}
         self.verdict.findings = [wrong_gradient(i, samples) for i in sorted(faulty)]

@@ -18,6 +18,11 @@ from lab.checking.limited import Outcome, call_in_child, call_in_children, warm_
 from lab.checking.verdict import Finding, Verdict
 from lab.errors import UserError
 
+RAISED = {
+    "import": "Importing it raises",
+    "check failed": "The check itself failed, no verdict on this one:",
+}
+
 
 def every_module() -> list[str]:
     """The modules of functions/: one Function a file, and the mistakes together in one."""
@@ -92,13 +97,19 @@ def _draw(target: str, folder: str, file: str, how: dict[str, Any]) -> str:
 
 
 def not_returned(name: str, outcome: Outcome, kind: str) -> Verdict:
-    """The verdict where a child ended without one; `kind` of finding if it raised."""
-    kind = {"timed out": "timed out", "died": "crashed"}.get(outcome.how, kind)
-    text = f"Importing it raises {outcome.text}" if kind == "import" else outcome.text
+    """The verdict where a child ended without one.
+
+    Args:
+        kind: of the finding if the child raised: "import" or "check failed".
+    """
+    kinds = {"timed out": "timed out", "died": "crashed"}
+    found = Finding(kinds.get(outcome.how, kind), outcome.text)
+    if outcome.how == "raised":
+        found.text = f"{RAISED[kind]} {outcome.text}"
     return Verdict(
         name,
         "cannot run",
-        findings=[Finding(kind, text)],
+        findings=[found],
         users_lines=outcome.users_lines,
         printed=outcome.printed,
     )
@@ -111,9 +122,9 @@ def _names(target: str, folder: str) -> list[str]:
 
 def _check(target: str, folder: str, index: int, how: dict[str, Any]) -> dict[str, Any]:
     """In a child: the verdict on one of them."""
-    from lab.checking.check import attempt, check_function
+    from lab.checking.check import check_function
 
-    return attempt(check_function, _found(target, folder)[index], **how).to_plain()
+    return check_function(_found(target, folder)[index], **how).to_plain()
 
 
 def _found(target: str, folder: str) -> list[Any]:

@@ -48,7 +48,7 @@ def _no_function(target: Any) -> Finding | None:
     return finding("no Function", what=what)
 
 
-def decorators(target: Any) -> list[str]:
+def decorators(target: Any) -> list[Finding]:
     """Notes on methods that PyTorch takes, though they are not written as it documents them."""
     notes = []
     for method in ("forward", "setup_context", "backward", "vjp"):
@@ -56,13 +56,13 @@ def decorators(target: Any) -> list[str]:
         if isinstance(getattr(found, "__wrapped__", None), staticmethod) and inspect.isfunction(
             found
         ):
-            notes.append(say("order of decorators", method=method))
+            notes.append(finding("order of decorators", name=method))
         elif not isinstance(found, staticmethod | classmethod):
-            notes.append(say("no @staticmethod", method=method))
+            notes.append(finding("no @staticmethod", name=method))
     return notes
 
 
-def examine(case: Case) -> tuple[Case, list[Finding], list[str]]:
+def examine(case: Case) -> tuple[Case, list[Finding], list[Finding]]:
     """One forward and one backward, called as PyTorch calls them.
 
     Returns:
@@ -83,7 +83,7 @@ def examine(case: Case) -> tuple[Case, list[Finding], list[str]]:
     notes += _other_dtype(case)
     if case.is_precise and rounds_to_float32(case):
         case = case.coarse()
-        notes.append(say("float32 inside", who="forward"))
+        notes.append(finding("float32 inside", who="forward"))
     handed: list[Any] = [_grad_like(y) for y in every]
     kept, results, before = ([_kept(v) for v in values] for values in (handed, every, args))
     returned: Any = None
@@ -115,10 +115,10 @@ def _grad_like(output: Any) -> Any:
     return torch.zeros_like(output) if isinstance(output, torch.Tensor) else None
 
 
-def _in_its_precision(case: Case) -> tuple[Case, list[str]]:
+def _in_its_precision(case: Case) -> tuple[Case, list[Finding]]:
     """The case, in float32 where forward takes nothing else."""
     crashes = []
-    for tried, notes in ((case, []), (case.in_float32(), [say("only float32")])):
+    for tried, notes in ((case, []), (case.in_float32(), [finding("only float32")])):
         try:
             with users_code("in forward"):
                 tried.outputs(*tried.leaves())
@@ -169,7 +169,7 @@ def _edits(
     return found
 
 
-def _returned(case: Case, returned: Any) -> tuple[Case, list[Finding], list[str]]:
+def _returned(case: Case, returned: Any) -> tuple[Case, list[Finding], list[Finding]]:
     """The number, types, shapes and dtypes of the gradients that backward returns."""
     if isinstance(returned, list):
         return case, [finding("no tensor", "list of gradients")], []
@@ -179,20 +179,20 @@ def _returned(case: Case, returned: Any) -> tuple[Case, list[Finding], list[str]
     if unfit := _no_gradients(case, answers):
         return case, [unfit], []
     found: list[Finding] = []
-    notes: list[str] = []
+    notes: list[Finding] = []
     passive = list(case.passive)
     for i in case.floats:
         name, shape = case.names[i], case.args[i].shape
         if answers[i] is not None:
             shapes = f"shape {tuple(answers[i].shape)} for {name} of shape {tuple(shape)}"
             if answers[i].shape != shape and broadcasts(shape, answers[i].shape):
-                notes.append(say("summed by PyTorch", shapes=shapes, name=name))
+                notes.append(finding("summed by PyTorch", shapes=shapes, name=name))
             else:
                 found += _shape_and_dtype(case.args[i], name, answers[i], shapes)
         elif size := _numerical_size(case, i):
             if ((case.args[i] == 0) | (case.args[i] == 1)).all():
                 passive.append(i)
-                notes.append(say("mask", name=name))
+                notes.append(finding("mask", name=name))
                 continue
             words = say("missing return" if returned is None else "declare no_gradient", name=name)
             found.append(finding("no gradient", name=name, size=size, advice=words))
@@ -236,13 +236,13 @@ def _numerical_size(case: Case, position: int) -> float:
     return size if size > case.atol else 0.0
 
 
-def _parameters_left_out(case: Case) -> list[str]:
+def _parameters_left_out(case: Case) -> list[Finding]:
     """A note where a module is an argument: its parameters are no inputs of the Function."""
     notes = []
     for name, arg in zip(case.names, case.args, strict=False):
         if isinstance(arg, torch.nn.Module):
             left = [f"{name}.{key}" for key, value in arg.named_parameters() if value.grad is None]
-            notes += [say("parameters of a module", names=", ".join(left))] if left else []
+            notes += [finding("parameters of a module", names=", ".join(left))] if left else []
     return notes
 
 
@@ -254,7 +254,7 @@ def _short(value: Any) -> str:
     return f"a value of type {type(value).__name__}"
 
 
-def _other_dtype(case: Case) -> list[str]:
+def _other_dtype(case: Case) -> list[Finding]:
     """A note where forward leaves the dtype or device of float32 inputs, as through NumPy."""
     given = case.args[case.floats[0]]
     if given.is_complex() or any(isinstance(arg, torch.nn.Module) for arg in case.args):
@@ -263,10 +263,10 @@ def _other_dtype(case: Case) -> list[str]:
         with users_code("on float32 inputs", "float32"):
             output = case.outputs(*in_float32(case.args))[0]
     except Crash as crash:
-        return [say("fails in float32", told=crash.told)]
+        return [finding("fails in float32", told=crash.told)]
     if output.is_complex() or (output.dtype, output.device) == (torch.float32, given.device):
         return []
-    return [say("other dtype", given=_kind(given.float()), got=_kind(output))]
+    return [finding("other dtype", given=_kind(given.float()), got=_kind(output))]
 
 
 def _kind(tensor: torch.Tensor) -> str:

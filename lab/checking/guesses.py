@@ -23,7 +23,7 @@ from lab.checking.contract import examine
 from lab.checking.numbers import equal_with_nan
 from lab.checking.samples import Case, in_complex, in_float64, moved_far, parameters_of
 from lab.checking.users_code import Crash, users_code
-from lab.checking.verdict import say
+from lab.checking.verdict import Finding, finding, say
 from lab.errors import UserError
 
 DOMAINS: tuple[Callable[..., torch.Tensor], ...] = (
@@ -45,7 +45,6 @@ FITS, NO_GRADIENT, WRONG_SHAPE, SUMMED, RAISES = range(5)  # how backward answer
 
 INFINITE = "forward gives inf or nan"
 CONSTANT = "forward is constant: it gives the same for other inputs"
-SUMS = "PyTorch sums it"  # of the note on a gradient that has to be summed
 
 
 class Guess(NamedTuple):
@@ -59,7 +58,7 @@ class Guess(NamedTuple):
     fit: int = 0
 
 
-def guessed_cases(target: Any, device: str) -> tuple[list[Case], list[str]]:
+def guessed_cases(target: Any, device: str) -> tuple[list[Case], list[Finding]]:
     """The target with arguments that it answers with finite numbers that depend on them; and notes.
 
     Raises:
@@ -76,7 +75,7 @@ def guessed_cases(target: Any, device: str) -> tuple[list[Case], list[str]]:
     if not guesses:
         raise trial.failure(parameters)
     cases: list[Case] = []
-    notes: list[str] = []
+    notes: list[Finding] = []
     if all(guess.fit == RAISES for guess in guesses) and (whole := trial.best(parameters)):
         guesses = [whole]  # backward may rely on all arguments being given
     guesses = [guess for guess in guesses if guess.fit < RAISES] or guesses[:1]
@@ -217,16 +216,16 @@ class _Trial:
             return RAISES
         if {"shape", "transposed"} & kinds:
             return WRONG_SHAPE
-        if any(SUMS in note for note in notes):
+        if "summed by PyTorch" in {note.kind for note in notes}:
             return SUMMED
         return NO_GRADIENT if "no gradient" in kinds else FITS
 
-    def numbers_for_none(self, guess: Guess) -> tuple[Guess, list[str]]:
+    def numbers_for_none(self, guess: Guess) -> tuple[Guess, list[Finding]]:
         """The guess with numbers or classes for the tensors that get None from backward."""
         if guess.fit != NO_GRADIENT:
             return guess, []
-        texts = " ".join(f.text for f in examine(Case(self.target, guess.args))[1])
-        without = [p.name for p in guess.parameters if f"None for {p.name}, on which" in texts]
+        findings = examine(Case(self.target, guess.args))[1]
+        without = [found.about for found in findings if found.kind == "no gradient"]
         for names, other in itertools.product(
             (without, *([name] for name in without)), (likely.NUMBER, likely.ROWS, likely.SAME)
         ):
@@ -239,7 +238,7 @@ class _Trial:
             found = self.with_kinds(guess.parameters, kinds)
             if found and found.fit == FITS:
                 key = "tried as a number" if other == likely.NUMBER else "tried as classes"
-                return found, [say(key, name=name) for name in names]
+                return found, [finding(key, name=name) for name in names]
         return guess, []
 
     def variants(self, guess: Guess) -> list[Case]:

@@ -83,7 +83,7 @@ def _other_calls(case: Case) -> list[Case]:
     return [each.changed(lambda number: 0.6 * number + 0.1, numbers) for each in cases]
 
 
-def frees_its_buffers(case: Case) -> list[str]:
+def frees_its_buffers(case: Case) -> list[Finding]:
     """A note where backward can run only once for each forward."""
     leaves = case.leaves()
     outputs = case.outputs(*leaves)
@@ -92,7 +92,7 @@ def frees_its_buffers(case: Case) -> list[str]:
     try:
         gradients(case, outputs, leaves, grads)
     except Exception as error:  # whatever a missing buffer leads to
-        return [say("frees its buffers", error=type(error).__name__)]
+        return [finding("frees its buffers", error=type(error).__name__)]
     return []
 
 
@@ -419,7 +419,7 @@ def rounds_to_float32(case: Case) -> bool:
     return False
 
 
-def on_complex_inputs(case: Case) -> list[str]:
+def on_complex_inputs(case: Case) -> list[Finding]:
     """A note where forward takes complex inputs, too, and backward lacks conj there."""
     if any(case.args[i].is_complex() for i in case.floats):
         return []
@@ -430,7 +430,7 @@ def on_complex_inputs(case: Case) -> list[str]:
             kinds = {wrong_gradient(i, [compared]).kind for i in wrong}
     except Crash:  # it takes none
         return []
-    return [say("no conj for complex inputs")] if kinds == {"no conj"} else []
+    return [finding("no conj for complex inputs")] if kinds == {"no conj"} else []
 
 
 # ---- Beyond the first derivative ----------------------------------------------------------------
@@ -483,10 +483,10 @@ def _joined(case: Case, *args: Any) -> torch.Tensor:
     return torch.cat([with_graph(output) for output in case.outputs(*args)])
 
 
-def backward_in_float32(case: Case) -> list[str]:
+def backward_in_float32(case: Case) -> list[Finding]:
     """A note where forward is precise and backward rounds inside."""
     precise = case.is_precise and _backward_as_case(case).is_precise
-    return [] if precise or not case.is_precise else [say("float32 inside", who="backward")]
+    return [] if precise or not case.is_precise else [finding("float32 inside", who="backward")]
 
 
 def _backward_as_case(case: Case) -> Case:
@@ -624,7 +624,7 @@ def _why_no_vmap(error: Exception) -> str:
     return f"{type(error).__name__}: {message.splitlines()[0] if message else ''}"[:120]
 
 
-def takes_batched_grads(case: Case) -> list[str]:
+def takes_batched_grads(case: Case) -> list[Finding]:
     """A note where `torch.autograd.grad(..., is_grads_batched=True)` gives other numbers."""
     leaves = case.leaves()
     outputs = case.outputs(*leaves)
@@ -638,10 +638,10 @@ def takes_batched_grads(case: Case) -> list[str]:
         return []
     wholes = zip(*single, batched, strict=True)
     right = all(torch.allclose(torch.stack(pair), whole) for *pair, whole in wholes)
-    return [] if right else [say("batched")]
+    return [] if right else [finding("batched")]
 
 
-def under_compile(case: Case) -> list[str]:
+def under_compile(case: Case) -> list[Finding]:
     """Notes on whether `torch.compile` keeps this backward; needs no C++ compiler."""
     leaves = case.leaves()
     inputs = [leaves[i] for i in case.floats]
@@ -670,16 +670,16 @@ def under_compile(case: Case) -> list[str]:
         torch.compiler.reset()
         try:
             if not all(map(torch.allclose, run(), eager)):
-                notes.append(say("compile loses", way=way))
+                notes.append(finding("compile loses", name=way))
         except Exception as error:  # what a compiler may stumble on is anything
             words = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"[:150]
-            notes.append(say("compile refuses", way=way, error=words))
-    return notes or [say("compile keeps")]
+            notes.append(finding("compile refuses", name=way, error=words))
+    return notes or [finding("compile keeps")]
 
 
-def distance_of_surrogate(cases: list[Case]) -> tuple[float, str]:
+def distance_of_surrogate(cases: list[Case]) -> tuple[float, Finding]:
     """How far backward is from the true derivative of forward, and where it is farthest."""
-    farthest, words = 0.0, say("surrogate is exact")
+    farthest, note = 0.0, finding("surrogate is exact")
     for case in cases:
         for i, backward in backward_jacobians(case).items():
             comparison = Comparison(case, i, backward, slopes_of(case, i, case.outputs))
@@ -688,8 +688,8 @@ def distance_of_surrogate(cases: list[Case]) -> tuple[float, str]:
             distance = abs(backward[row, column].item() - right)
             if distance > farthest:
                 values = _at(comparison, row, column) | {"right": right}
-                farthest, words = distance, say("farthest", **values)
-    return farthest, words
+                farthest, note = distance, finding("farthest", **values)
+    return farthest, note
 
 
 def node_of(case: Case, output: torch.Tensor) -> Any:

@@ -32,12 +32,14 @@ class Finding:
         text: one or more sentences for a learner.
         hint: the end of the text, on the cause or on what to do; may be empty.
         table: lines that show the numbers between text and hint; may be empty.
+        about: the argument, or what else it is about; may be empty.
     """
 
     kind: str
     text: str
     hint: str = ""
     table: str = ""
+    about: str = ""
 
     def lines(self, width: int = 80) -> list[str]:
         """The text, the table before the hint; lines of code stay as they are."""
@@ -49,8 +51,8 @@ class Finding:
 
 
 def finding(kind: str, key: str = "", **values: Any) -> Finding:
-    """A finding with the words of `key` (default: of its kind)."""
-    return Finding(kind, say(key or kind, **values))
+    """A finding with the words of `key` (default: of its kind); it is about the value `name`."""
+    return Finding(kind, say(key or kind, **values), about=values.get("name", ""))
 
 
 @dataclass
