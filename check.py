@@ -27,7 +27,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from lab.checking.children import every_module, picture_of, verdicts_on
+from lab.checking.children import every_module, plot_of, verdicts_on
 from lab.checking.verdict import Verdict
 from lab.course.classroom import class_report, grade_class, write_csv, write_feedback
 from lab.course.exercise import Exercise, find_exercises
@@ -68,12 +68,14 @@ def _device(name: str) -> str:
 
     device = pick_device(name)
     if device.type == "mps":
-        raise UserError("device=mps: it has no float64, which the check needs; use cpu or cuda")
+        raise UserError(
+            "device=mps is not possible: MPS has no float64, which the check needs; use cpu or cuda"
+        )
     return str(device)
 
 
 def _functions(options: argparse.Namespace, how: dict[str, Any]) -> bool:
-    """Print the verdicts; whether all is as it should be."""
+    """Print the verdicts. Returns True if all is as it should be."""
     asked = [options.target, *options.others]
     targets = every_module() if asked == [None] else [t for some in asked for t in _files(some)]
     verdicts = verdicts_on(targets, options.timeout, compiled=options.compile, **how)
@@ -91,9 +93,9 @@ def _functions(options: argparse.Namespace, how: dict[str, Any]) -> bool:
 
 
 def _draw(options: argparse.Namespace, how: dict[str, Any]) -> bool:
-    """Draw the Function, and say where the picture is; whether there is one."""
-    why_not = picture_of(options.target, options.plot, options.timeout, **how)
-    shown = f"no picture: {why_not}" if why_not else f"picture: {os.path.relpath(options.plot)}"
+    """Draw the Function, and say where the plot is. Returns True if there is one."""
+    why_not = plot_of(options.target, options.plot, options.timeout, **how)
+    shown = f"no plot: {why_not}" if why_not else f"plot: {os.path.relpath(options.plot)}"
     print(shown, file=sys.stderr)
     return not why_not
 
@@ -254,7 +256,7 @@ def _print_table(verdicts: Iterator[Verdict]) -> list[Verdict]:
     shown = []
     for verdict in verdicts:
         error = "-" if verdict.largest_error is None else f"{verdict.largest_error:.1e}"
-        vmap = "yes" if verdict.vmap else "no"
+        vmap = "yes" if verdict.vmap else "no" if verdict.vmap_reason else "-"  # not asked
         print(row(verdict.name, verdict.words, error, verdict.second_derivative, vmap), flush=True)
         shown.append(verdict)
     others = [verdict for verdict in shown if not verdict.as_declared]

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lab.comparing.numbers import Comparison
-from lab.comparing.report import as_csv, as_json, print_comparison, write_picture
+from lab.comparing.report import as_csv, as_json, print_comparison, write_plot
 from lab.comparing.selection import filtered, latest, select
 from lab.errors import UserError, errors_as_messages
 from lab.recording.reading import notes, read_runs
@@ -59,7 +59,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--reference",
         metavar="RUN",
         help="what to compare with: a run's folder, a row's label or a function (default: the row "
-        "that shares most points with the others, and among equals one of function builtin)",
+        "that shares the most points with the others; at a tie, one of function builtin)",
     )
     parser.add_argument(
         "--tolerance",
@@ -108,7 +108,7 @@ def key_and_value(text: str) -> tuple[str, str]:
 
 def existing(path: str) -> Path:
     if not os.path.exists(path):
-        raise UserError(f"{path or repr(path)}: no such folder")
+        raise UserError(f"{path or repr(path)} does not exist; name a folder under outputs/")
     return Path(path)
 
 
@@ -117,13 +117,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.plot is not None:
         check_plot(options.plot)
     if not options.paths and not OUTPUTS.exists():
-        raise UserError(f"{OUTPUTS}: no such folder; python train.py makes a run")
+        raise UserError(f"{OUTPUTS} does not exist here; make a run with python train.py")
     paths = [existing(path) for path in options.paths] or [OUTPUTS]
     runs, skipped = read_runs(paths)
     for line in notes(skipped):
         print(line, file=sys.stderr)
     if not runs:
-        raise UserError(f"no run to compare in {', '.join(map(str, paths))}")
+        raise UserError(
+            f"{', '.join(map(str, paths))} holds no run to compare; name a run or sweep folder"
+        )
 
     runs = filtered(runs, options.filter)
     runs = latest(runs, options.last) if options.last else runs
@@ -148,21 +150,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.path.append(os.getcwd())  # a Function may be in the folder that compare.py is run from
         print(why(*runs), flush=True)
     if options.plot or not (options.json or options.csv):
-        write_picture(comparison, sys.stderr, options.plot)
+        write_plot(comparison, sys.stderr, options.plot)
 
 
 def check_plot(name: str) -> None:
-    """Refuse a picture that can't be written, before anything is read.
+    """Refuse a plot that can't be written, before anything is read.
 
     Raises:
         UserError: the name is empty, of an unknown format, or not that of a regular file.
     """
-    from lab.comparing.picture import picture_format
+    from lab.comparing.plot import plot_format
 
     if not name:
         raise UserError("--plot '' is not the name of a file")
     try:
-        picture_format(Path(name))
+        plot_format(Path(name))
     except UserError as error:
         raise UserError(f"--plot {error}") from error
 

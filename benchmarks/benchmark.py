@@ -275,7 +275,7 @@ def processes(rounds: int) -> None:
         rounds, 1, "s",
     )  # fmt: skip
     table(
-        "A sweep of 500-step runs, its table and picture included",
+        "A sweep of 500-step runs, its table and plot included",
         {
             f"{jobs} job{'s' * (jobs > 1)}": partial(process, train_py, "-m", f"seed=range({jobs})")
             for jobs in (1, 10, 40)

@@ -1,4 +1,4 @@
-"""Data sets: inputs, targets and the loss to minimize. Each function draws or loads its own."""
+"""Data sets: inputs, targets and the loss to minimise. Each function draws or loads its own."""
 
 from .data import Data
 from .digits import digits

@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 class Data(NamedTuple):
-    """A full batch and the loss to minimize.
+    """A full batch and the loss to minimise.
 
     Attributes:
         x: inputs (samples, features) or (samples,), or None where the model needs none.

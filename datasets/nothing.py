@@ -1,4 +1,4 @@
-"""No data, for a model whose output is the number to minimize."""
+"""No data, for a model whose output is the number to minimise."""
 
 from __future__ import annotations
 

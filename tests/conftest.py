@@ -23,7 +23,7 @@ from lab.recording.run import Run
 HOME = Path(__file__).parent.parent
 # One server for typed commands and for the children of check.py: it imports what both need. It is
 # started here, in the process of pytest alone: a module that the server imports must start none.
-warm_up(["lab.course.answers", "train", "lab.comparing.picture"])
+warm_up(["lab.course.answers", "train", "lab.comparing.plot"])
 # The same bits in every process, and no two processes that fight for the same cores.
 THREADS = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 

@@ -95,7 +95,7 @@ def test_an_unknown_name_is_one_line_with_a_guess(tmp_path):
     done = run("MyRelu", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
-    assert line == "error: MyRelu: no such Function. Did you mean MyReLU?"
+    assert line == "error: MyRelu is not a Function in functions/. Did you mean MyReLU?"
 
 
 # ---- What the verdicts come to ------------------------------------------------------------------
@@ -207,17 +207,17 @@ def test_a_file_may_lie_anywhere_and_import_its_neighbour(folder, capsys):
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("Swisch", "no such Function. Choices:"),
+        ("Swisch", "is not a Function in functions/. Choices:"),
         ("", "a Function's name, a dotted path"),
         ("signste", "Did you mean SignSTE?"),
-        ("template", "no such Function. Did you mean Template?"),
+        ("template", "is not a Function in functions/. Did you mean Template?"),
         ("functions.linear.LinearFunktion", "Did you mean LinearFunction?"),
         ("functions.myrelu.MyReLU.nothing", "no nothing in"),
         ("no_such_module.Swish", "there is no module no_such_module here or installed"),
-        ("nowhere/swish.py", "no such file"),
-        ("lab.errors", "it defines no torch.autograd.Function"),
+        ("nowhere/swish.py", "does not exist"),
+        ("lab.errors", "defines no torch.autograd.Function"),
         ("a b.c", "a dotted path such as my_module.Swish"),
-        ("My ReLU", "no such Function"),
+        ("My ReLU", "is not a Function"),
     ],
 )
 def test_what_is_no_target_is_explained(target, message):

@@ -57,7 +57,7 @@ def test_a_closed_screen_is_no_traceback(tmp_path):
 
 
 def test_it_does_not_wait_for_torch():
-    code = "import compare, lab.comparing.picture, sys; print({'torch', 'hydra'} & {*sys.modules})"
+    code = "import compare, lab.comparing.plot, sys; print({'torch', 'hydra'} & {*sys.modules})"
     result = subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT, capture_output=True, text=True, timeout=60, check=True,
@@ -84,17 +84,17 @@ def test_nothing_left_is_an_error(tmp_path):
     out, err, code = run_compare(tmp_path)
     assert (out, code) == ("", 2)
     assert f"skipped {tmp_path}: no run in it" in err
-    assert "error: no run to compare" in err
+    assert "holds no run to compare" in err
 
 
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        (["README.md"], "no run to compare in README.md"),
-        (["typo"], "typo: no such folder"),
-        (["a", "typo"], "typo: no such folder"),
-        ([""], "'': no such folder"),
-        ([], "outputs: no such folder; python train.py makes a run"),
+        (["README.md"], "README.md holds no run to compare; name a run or sweep folder"),
+        (["typo"], "typo does not exist; name a folder under outputs/"),
+        (["a", "typo"], "typo does not exist; name a folder under outputs/"),
+        ([""], "'' does not exist; name a folder under outputs/"),
+        ([], "outputs does not exist here; make a run with python train.py"),
     ],
 )
 def test_a_path_that_holds_no_run_is_named(tmp_path, monkeypatch, path, said):
@@ -144,7 +144,7 @@ def test_a_mistake_is_one_message(tmp_path, option, said):
     ("file", "said"),
     [
         ("", "--plot '' is not the name of a file\n"),
-        ("a.xyz", "--plot a.xyz: xyz is not a picture format"),
+        ("a.xyz", "--plot a.xyz: xyz is not a supported image format"),
         ("folder", "--plot folder is a folder"),
         ("pipe", "--plot pipe is a device or a pipe"),
         ("/dev/null", "--plot /dev/null is a device or a pipe"),

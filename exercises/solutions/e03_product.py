@@ -55,8 +55,8 @@ class DividedByTheInput(Product):
 
 
 class YForBoth(Product):
-    """Both gradients are multiplied by y. That is right for x; when y moves, z changes as fast as x
-    says."""
+    """Both gradients are multiplied by y. That is right for x; where y moves, the slope of z
+    is x."""
 
     @staticmethod
     def backward(ctx, grad_output: Tensor) -> tuple[Tensor, Tensor]:
@@ -65,8 +65,8 @@ class YForBoth(Product):
 
 
 class XForBoth(Product):
-    """Both gradients are multiplied by x. That is right for y; when x moves, z changes as fast as y
-    says."""
+    """Both gradients are multiplied by x. That is right for y; where x moves, the slope of z
+    is y."""
 
     @staticmethod
     def backward(ctx, grad_output: Tensor) -> tuple[Tensor, Tensor]:

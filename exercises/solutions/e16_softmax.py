@@ -91,7 +91,7 @@ class MeanForSum(Softmax):
 
 class FactorForgotten(Softmax):
     """The difference is right, but the factor y in front of it is missing: both terms of dy_i/dx_j
-    contain y_j once more."""
+    contain the factor y_j."""
 
     @staticmethod
     def backward(ctx, grad_output: Tensor) -> Tensor:

@@ -4,8 +4,8 @@ Derivation. The mask doesn't depend on x. A kept element has slope 1 / (1 - p), 
 
     dL/dx = grad_output / (1 - p) where kept, else 0
 
-Forward must store the mask. Drawn once more in backward, it would be another one; and y = 0 doesn't
-say that an element was dropped, because a kept x may be 0.
+Forward must store the mask. Drawn once more in backward, it would be a different one; and y = 0
+doesn't say that an element was dropped, because a kept x may be 0.
 """
 
 import torch

@@ -41,7 +41,8 @@ def wrong_gradient(
     Args:
         position: the input.
         samples: the comparisons of every case, by input.
-        elsewhere: where that is, if not on the samples, on which it is right: no cause shows.
+        elsewhere: where the wrong gradient was found, if the samples are right; then no cause is
+            named.
     """
     where = elsewhere
     compared = [sample[position] for sample in samples if position in sample]

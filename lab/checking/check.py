@@ -75,10 +75,12 @@ def check_function(
         target = getattr(target, "__self__", target)
     verdict = Verdict(getattr(target, "__name__", None) or type(target).__name__)
     verdict.mistake = getattr(target, "mistake", None)
+    surrogate = getattr(target, "surrogate", None)
+    if surrogate is not None:
+        verdict.declared = "surrogate"
+        verdict.derivative_of = "no function" if surrogate is True else "its surrogate"
     if verdict.mistake is not None:
         verdict.declared = "wrong"
-    elif getattr(target, "surrogate", None) is not None:
-        verdict.declared = "surrogate"
     if reason := cannot_run(target):
         verdict.verdict = "cannot run"
         verdict.findings.append(reason)
@@ -170,7 +172,7 @@ class _Check:
             self.note([note])
 
     def beside_dtype(self, cases: list[Case]) -> None:
-        """What else is wrong with a Function that leaves float64, asked in float32."""
+        """Check a Function that returns float32 for float64 again in float32; add what is wrong."""
         of_dtype, self.verdict.findings = self.verdict.findings, []
         single = [case.in_float32() for case in cases]
         if self.ask(probes.is_linear, single) and self.surrogate is not True:
@@ -210,7 +212,7 @@ class _Check:
         return cases
 
     def ask(self, question: Callable[[Case], list[Finding]], cases: list[Case]) -> bool:
-        """Put a question to each case until one has a finding; whether none has."""
+        """Put a question to each case until one has a finding. Returns True if none has."""
         for case in cases:
             try:
                 findings = question(case)
@@ -227,7 +229,7 @@ class _Check:
         return True
 
     def values(self, cases: list[Case]) -> bool:
-        """Compare backward with the numerical gradient on all cases; whether it is right."""
+        """Compare backward with the numerical gradient on all cases. True if it is right."""
         samples: list[dict[int, Comparison]] = []
 
         def collect(case: Case) -> list[Finding]:

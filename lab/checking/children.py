@@ -70,7 +70,7 @@ def verdicts_on(targets: list[str], seconds: float, **how: Any) -> Iterator[Verd
             yield not_returned(name, outcome, "check failed")
 
 
-def picture_of(target: str, file: Path, seconds: float, **how: Any) -> str:
+def plot_of(target: str, file: Path, seconds: float, **how: Any) -> str:
     """Draw the Function that a target means into a file; see `lab.checking.plot.save_plot`.
 
     Returns:
@@ -86,7 +86,7 @@ def picture_of(target: str, file: Path, seconds: float, **how: Any) -> str:
 
 
 def _draw(target: str, folder: str, file: str, how: dict[str, Any]) -> str:
-    """In a child: `picture_of`."""
+    """In a child: `plot_of`."""
     from lab.checking.plot import save_plot
 
     found = _found(target, folder)

@@ -209,7 +209,7 @@ def _no_gradients(case: Case, answers: tuple) -> Finding | None:
             advice = say("list for one input") if isinstance(gradient, list | tuple) else ""
             return finding("no tensor", what=_short(gradient), name=name, advice=advice)
         if gradient is not None and not isinstance(arg, torch.Tensor):
-            return finding("gradient for a number", name=name)
+            return finding("gradient for a number", name=name, value=_short(arg))
     if got < expected or any(gradient is not None for gradient in answers[expected:]):
         words = f"{got} gradient{'s' * (got != 1)}"
         return finding("number of gradients", got=words, expected=expected, names=", ".join(names))

@@ -1,8 +1,8 @@
 """What to try on a Function whose author declares no samples.
 
 A guess says for each argument what kind of thing it is, and of which shapes the tensors are, the
-likeliest first (likely.py). The first one counts that forward takes and whose shapes backward
-returns.
+likeliest first (likely.py). The first one is used that forward accepts, and for which backward
+returns gradients of the right shapes.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ class _Trial:
     def with_other_values(
         self, guess: Guess, parameters: list[inspect.Parameter]
     ) -> Iterator[Case]:
-        """For each argument that is no tensor samples with other values, and one with all changed.
+        """For each argument that is not a tensor, other values; and a sample with all of them.
 
         Another value may ask for other shapes, as a flag that transposes does.
         """
@@ -291,7 +291,7 @@ class _Trial:
             yield Case(self.target, tuple(changed), is_guess=True)
 
     def other_values(self, parameter: inspect.Parameter, value: Any) -> list[Any]:
-        """Other values for an argument that is no tensor."""
+        """Other values for an argument that is not a tensor."""
         if isinstance(value, bool):
             return [not value]
         if isinstance(value, int):

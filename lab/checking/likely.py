@@ -91,7 +91,7 @@ def shapes_for(count: int) -> list[Shapes]:
 
 
 def is_by_chance(shapes: Shapes) -> bool:
-    """Whether sizes are the same that need not be, so that a wrong gradient has a right shape."""
+    """Whether sizes that could differ are equal, so that a wrong gradient has the right shape."""
     if len(shapes[0]) < 2 or shapes[:2] in (*LAST, *_LAST_ALONE):
         return True
     first, second, *others = shapes if len(shapes) > 1 else shapes * 2

@@ -126,7 +126,7 @@ class Child:
         stack = _text_of(self._folder / "stack.txt")
         place = _place_in_users_code(stack)
         if exit_code is None or stack.startswith("Timeout"):
-            text = f"It ran for {self._seconds:g} s without an end and was stopped{place}."
+            text = f"It was still running after {self._seconds:g} s and was stopped{place}."
             return Outcome("timed out", text=text, printed=printed)
         if exit_code == 0:
             with contextlib.suppress(ValueError, TypeError):

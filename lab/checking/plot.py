@@ -1,4 +1,4 @@
-"""A picture of one check: forward, the numerical gradient, and what backward returns.
+"""A plot of one check: forward, the numerical gradient, and what backward returns.
 
 For an elementwise Function of one tensor these are curves over a range. For every other Function
 the Jacobians of backward and of forward are drawn as images, with their difference beside them.
@@ -51,9 +51,9 @@ def save_plot(target: Any, file: Path, device: str, seed: int, eps: float, atol:
     cases, why_not = cases_of(target, device, eps, atol)
     if why_not:
         return why_not
-    picture = io.BytesIO()
-    figure_of(cases).savefig(picture, format=file.suffix[1:].lower(), dpi=150)
-    write_whole(file, picture.getvalue())
+    image = io.BytesIO()
+    figure_of(cases).savefig(image, format=file.suffix[1:].lower(), dpi=150)
+    write_whole(file, image.getvalue())
     return ""
 
 

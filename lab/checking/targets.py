@@ -42,7 +42,7 @@ def find_functions(target: str) -> list[Any]:
         if target in shipped:
             return [shipped[target]]
         if importlib.util.find_spec(target) is None:
-            raise UserError(f"{target}: no such Function.{_choices(target, shipped)}")
+            raise UserError(f"{target} is not a Function in functions/.{_choices(target, shipped)}")
     module, rest = _import(target)
     found: Any = module
     for name in rest:
@@ -89,7 +89,7 @@ def module_of_file(path: Path) -> ModuleType:
         Exception: whatever its code raises.
     """
     if not path.is_file():
-        raise UserError(f"{path}: no such file")
+        raise UserError(f"{path} does not exist; check the path")
     beside = str(path.parent.resolve())
     if beside not in sys.path:
         sys.path.insert(1, beside)  # it may import what lies beside it
@@ -124,7 +124,9 @@ def _import(target: str) -> tuple[ModuleType, list[str]]:
 def _all_in(module: ModuleType, target: str) -> list[type]:
     found = functions_in(module)
     if not found:
-        raise UserError(f"{target}: it defines no torch.autograd.Function")
+        raise UserError(
+            f"{target} defines no torch.autograd.Function; name a module or a file that does"
+        )
     return found
 
 

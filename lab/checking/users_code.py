@@ -20,16 +20,16 @@ class Crash(Exception):
         """What happened, in one sentence.
 
         >>> Crash(ValueError("too small\\nby far"), "in forward", "crash").told
-        'It raises ValueError in forward: too small'
+        'ValueError in forward: too small'
         >>> Crash(SystemExit(3), "in backward", "crash").told
-        'It ends the program in backward.'
+        'sys.exit() is called in backward.'
         """
         if isinstance(self.error, SystemExit):
-            return f"It ends the program {self.doing}."
+            return f"sys.exit() is called {self.doing}."
         message = str(self.error).strip().partition("\n")[0]
         if isinstance(self.error, UserError):
             return message
-        return f"It raises {type(self.error).__name__} {self.doing}: {message}"
+        return f"{type(self.error).__name__} {self.doing}: {message}"
 
 
 @contextmanager

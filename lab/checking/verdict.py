@@ -84,6 +84,8 @@ class Verdict:
         name: the name of the Function.
         verdict: "exact", "wrong", "surrogate", "kink" (the samples held kinks), or "cannot run".
         declared: what its author declares it to be: "exact", "surrogate", or "wrong".
+        derivative_of: what backward should be the derivative of, as its author declares: "forward",
+            "its surrogate", or "no function".
         mistake: the kind of finding that its author declares, or None.
         findings: what is wrong; empty for an exact Function.
         kinks: points without a derivative; never wrong.
@@ -104,6 +106,7 @@ class Verdict:
     name: str
     verdict: str = "exact"
     declared: str = "exact"
+    derivative_of: str = "forward"
     mistake: str | None = None
     findings: list[Finding] = field(default_factory=list)
     kinks: list[Kink] = field(default_factory=list)
@@ -150,6 +153,13 @@ class Verdict:
         return self.verdict in ("exact", "kink", "surrogate")
 
     @property
+    def statement(self) -> str:
+        """What is true of a backward in which nothing was found."""
+        what = f"backward is the derivative of {self.derivative_of}"
+        declared = ", as it declares; so its values were not compared"
+        return f"{what}{declared if self.derivative_of == 'no function' else ''}."
+
+    @property
     def as_declared(self) -> bool:
         """Whether the Function is what its author declares it to be."""
         if self.mistake is not None:
@@ -164,8 +174,7 @@ class Verdict:
         for finding in self.findings:
             lines += finding.lines(width)
         if not self.findings:
-            of = "the surrogate" if self.verdict == "surrogate" else "forward"
-            lines += _wrapped(f"backward is the derivative of {of}.", width)
+            lines += _wrapped(self.statement, width)
         for text in [*map(str, self.kinks), *self.notes]:
             lines += _wrapped(text, width)
         why_not = f"no: {self.vmap_reason}" if self.vmap_reason else ""

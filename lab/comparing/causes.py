@@ -41,7 +41,7 @@ def cause(found: Difference) -> str:
     sections: Sequence[str] = ("function", "model")
     if found.kind == "start":
         sections = ("seed", *sections) if found.a.wrt else ("seed", "data")
-        text = f"other numbers at the start: {_said(found, sections)}."
+        text = f"different numbers at the start: {_said(found, sections)}."
     elif found.kind == "update":
         text, sections = _update(found), ("optimizer",)
     elif text := _machine(found):
@@ -127,7 +127,7 @@ def _activation(found: Difference) -> str:
             does.append(f"{called(side.operation.nodes[0])} {what}")
             if not min(slopes) - 1e-3 <= factor <= max(slopes) + 1e-3:
                 return (
-                    f"another backward. At an input of {x:.9g} the derivative of forward is "
+                    f"a different backward. At an input of {x:.9g} the derivative of forward is "
                     f"{slopes[0]:.3g}, but {does[-1]}.{_check(side)}"
                 )
         kink = kink or (
@@ -206,12 +206,12 @@ def _operation(found: Difference) -> str:
     if names[0] != names[1]:
         given = "input" if found.kind == "forward" else "grad_output"
         return (
-            f"another {found.kind}. From the same {given} {names[0][0]} and {names[1][0]} compute "
-            f"different numbers.{_check(a, b)}"
+            f"a different {found.kind}. From the same {given}, {names[0][0]} and {names[1][0]} "
+            f"compute different numbers.{_check(a, b)}"
         )
     machine = found.trainings[0].machine
     if not equal(a.again(**machine), a.again(**machine)):
-        return f"chance: {names[0][0]} gives other numbers when it is repeated."
+        return f"chance: {names[0][0]} gives different numbers when it is repeated."
     return f"the settings {_said(found, ('function', 'model'))}."
 
 

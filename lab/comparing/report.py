@@ -1,4 +1,4 @@
-"""What a comparison prints: the table or records, what is not in it, and where the picture is."""
+"""What a comparison prints: the table or records, what is not in it, and where the plot is."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def end_of_sweep(folder: Path) -> tuple[list[RecordedRun], list[Skipped]]:
             from lab.comparing.why import why
 
             print(why(*runs), flush=True)
-        write_picture(comparison, sys.stdout)
+        write_plot(comparison, sys.stdout)
     return runs, skipped
 
 
@@ -79,7 +79,7 @@ def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count} runs"
 
 
-def write_picture(comparison: Comparison, told: TextIO, plot: str | None = None) -> None:
+def write_plot(comparison: Comparison, told: TextIO, plot: str | None = None) -> None:
     """Draw the comparison, as `comparison.png` beside the runs unless `plot` names a file.
 
     Args:
@@ -89,8 +89,8 @@ def write_picture(comparison: Comparison, told: TextIO, plot: str | None = None)
         UserError: the file that `plot` names can't be written; for `comparison.png` that is a
             warning.
     """
-    # Matplotlib takes a second to import, for which nobody waits who wants no picture.
-    from lab.comparing.picture import draw
+    # Importing matplotlib takes a second, for which a user without a plot does not wait.
+    from lab.comparing.plot import draw
 
     file = Path(plot or os.path.relpath(comparison.folder / "comparison.png"))
     try:

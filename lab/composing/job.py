@@ -86,7 +86,10 @@ def _checked(config: Config, folder: Path) -> Config:
     """The config of a run that may use this folder; on a resume, that of the run in it."""
     cwd = HydraConfig.get().runtime.cwd
     if folder == Path(cwd, "outputs"):
-        raise UserError("hydra.run.dir=outputs is not possible: that folder holds the runs")
+        raise UserError(
+            "hydra.run.dir=outputs is not possible: that folder holds the runs; use "
+            "hydra.run.dir=outputs/NAME"
+        )
     if config.resume is None:
         return config
     if not folder.samefile(Path(cwd, config.resume)):

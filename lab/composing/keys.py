@@ -1,4 +1,4 @@
-"""The keys of a run: which values each may have, and what somebody meant who typed another one."""
+"""The keys of a run: which values each may have, and which key a user meant by a wrong one."""
 
 from __future__ import annotations
 

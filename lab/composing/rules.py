@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from lab.composing.keys import GROUPS, KEYS, RULES, as_typed, no_such_key
 from lab.composing.names import run_to_resume
@@ -53,6 +53,11 @@ def validated(cfg: DictConfig, choices: Mapping[str, str], overrides: Sequence[s
             )
     try:
         keys: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+    except MissingMandatoryValue as error:
+        key = str(error.full_key)
+        group = key.partition(".")[0]
+        file = f", or add it to conf/{group}/{choices[group]}.yaml" if group in GROUPS else ""
+        raise UserError(f"{key} has no value; write {key}=VALUE{file}") from None
     except OmegaConfBaseException as error:
         reason = str(error).splitlines()[0]
         raise UserError(f"{error.full_key} is not valid: {reason}") from None

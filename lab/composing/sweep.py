@@ -1,4 +1,4 @@
-"""A sweep: what it refuses at its start; table, picture and exit code at its end."""
+"""A sweep: what it refuses at its start; table, plot and exit code at its end."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ ONLY_ALONE = {  # keys that a sweep refuses, and what to do instead
 class Sweep(Callback):
     """The sweep that Hydra runs: it prints what an experiment asks, and compares the runs.
 
-    Hydra makes a warning of an exception in a callback, but lets the exit pass that
-    `errors_as_messages` makes of it.
+    Hydra turns an exception in a callback into a warning. `errors_as_messages` turns it into a
+    SystemExit, which Hydra lets pass.
 
     Args:
         question: what an experiment asks; printed before its first run.

@@ -27,7 +27,7 @@ from lab.checking.numbers import gradients, index_text
 from lab.checking.samples import Case, can_need_grad, copied, in_float64
 from lab.checking.targets import functions_in, module_of_file
 from lab.checking.users_code import Crash, users_code
-from lab.checking.verdict import Finding, Verdict
+from lab.checking.verdict import Finding, Verdict, say
 from lab.course.exercise import Exercise
 from lab.errors import UserError, users_lines
 
@@ -212,9 +212,12 @@ def _right_in_float32(answer: Any, task: Task, verdict: Verdict) -> Task | None:
 
 def _compared(answer: Any, task: Task, verdict: Verdict) -> Verdict:
     """The verdict, with what the comparison with the solution adds to it."""
-    if "second_derivative" in task.asks_for:  # refusing it is no way out here
-        for finding in verdict.findings:
-            finding.text = re.sub(r", or refuse: @once_differentiable[^.]*", "", finding.text)
+    for finding in verdict.findings:  # an answer declares nothing: the solution does
+        for part in ("text", "hint"):
+            words = getattr(finding, part).replace(say("declare surrogate"), "").strip()
+            if "second_derivative" in task.asks_for:  # refusing it is not what this task asks for
+                words = re.sub(r", or refuse: @once_differentiable[^.]*", "", words)
+            setattr(finding, part, words)
     ran = verdict.verdict != "cannot run"
     changed = _differences(_about_values(answer, task), answer, task) if ran else []
     found = changed or verdict.findings or _second_derivative(task, verdict)
@@ -258,9 +261,9 @@ def _difference(mine: list[Any], right: list[Any], any_dtype: bool = False) -> s
         return f"it returns {len(mine)} values, expected {len(right)}"
     for a, b in zip(mine, right, strict=True):
         if a is None:
-            return "it returns None, no tensor (is a `return` missing?)"
+            return "it returns None, not a tensor (is a `return` missing?)"
         if not isinstance(a, Tensor):
-            return f"it returns {type(a).__name__}, no tensor"
+            return f"it returns {type(a).__name__}, not a tensor"
         if a.shape != b.shape:
             return f"the result has shape {tuple(a.shape)}, expected {tuple(b.shape)}"
         if a.dtype != b.dtype and not any_dtype:

@@ -40,7 +40,8 @@ class Submission:
     """What a student handed in for one exercise, or did not.
 
     Args:
-        student: the name of the folder, or what the name of the file starts with.
+        student: the name of the folder, or what the name of the file starts with; may be empty
+            where the file is not recognised.
         exercise: None if the file is not recognised.
         file: None if it is missing.
         verdict: its `verdict` may also be "missing" or "unrecognised".
@@ -65,7 +66,7 @@ class Submission:
         return {
             **self.verdict.to_plain(),
             "as_declared": self.verdict.as_declared,
-            "student": self.student,
+            "student": self.student or None,
             "mark": self.mark,
             "exercise": self.name or None,
             "file": str(self.file) if self.file else None,
@@ -90,14 +91,16 @@ def grade_class(folder: Path, **how: Any) -> list[Submission]:
     found = [_submission(folder, file) for file in files]
     answers = [submission.exercise for submission in found if submission.exercise]
     if not answers:
-        raise UserError(f"{folder}: no file in this folder answers an exercise")
+        raise UserError(
+            f"{folder} holds no answer to an exercise; name files as in STUDENT_e04_relu.py"
+        )
     # disable=None: no bar where nobody watches
     bar = tqdm(grade_all(answers, **how), total=len(answers), leave=False, disable=None)
     verdicts = iter(bar)
     graded = [replace(s, verdict=next(verdicts)) if s.exercise else s for s in found]
     handed_in = {(submission.student, submission.name) for submission in graded}
     students = {path.name for path in folder.iterdir() if path.is_dir()}
-    students |= {submission.student for submission in graded}
+    students |= {submission.student for submission in graded if submission.student}
     graded += [
         Submission(student, exercise, None, Verdict(exercise.defines, "missing"))
         for student, exercise in product(students, _handed_in(graded))
@@ -111,6 +114,8 @@ def _submission(folder: Path, file: Path) -> Submission:
     student = inside[0] if len(inside) > 1 else parts_of_name(file)[0]
     try:
         exercise = submitted_exercise(file)
+        if not student:
+            raise UserError(f"{file}: whose answer is it? Name it STUDENT_{exercise.stem}.py")
     except UserError as error:
         findings = [Finding("unrecognised", str(error))]
         return Submission(
@@ -128,7 +133,7 @@ def _handed_in(submissions: list[Submission]) -> list[Exercise]:
 def marks_of(submissions: list[Submission]) -> dict[str, dict[str, str]]:
     """The mark for each student and exercise; of several files, the best."""
     order = list(SIGNS)
-    marks: dict[str, dict[str, str]] = {submission.student: {} for submission in submissions}
+    marks: dict[str, dict[str, str]] = {s.student: {} for s in submissions if s.student}
     for submission in sorted(submissions, key=lambda s: order.index(s.mark), reverse=True):
         if submission.exercise:
             marks[submission.student][submission.name] = submission.mark
@@ -191,7 +196,8 @@ def write_feedback(submissions: list[Submission], folder: Path) -> None:
     """One text file a student: the report on each file, and which exercises are missing."""
     folder.mkdir(parents=True, exist_ok=True)
     marks = marks_of(submissions)
-    for student, own in groupby(submissions, key=lambda submission: submission.student):
+    named = filter(lambda submission: submission.student, submissions)
+    for student, own in groupby(named, key=lambda submission: submission.student):
         texts = [f"{student}: {_solved(marks[student])} of {len(marks[student])} solved"]
         for submission in own:
             name = f"{submission.file.name}\n" if submission.file else ""

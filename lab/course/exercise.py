@@ -119,7 +119,7 @@ def find_exercises(target: str) -> list[Exercise]:
 
 
 def exercise_of(file: Path) -> Exercise | None:
-    """The exercise that a file answers, by its name; None if it is no answer to an exercise.
+    """The exercise that a file answers, by its name; None if it does not answer an exercise.
 
     `alice_e04_relu.py`, `e4-relu.py` and `e04_relu (1).py` answer relu, whatever the number. So
     does `relu.py` if it defines what relu asks for, with as many parameters: it may be a Function
@@ -217,4 +217,4 @@ def _no_such_exercise(target: str, name: str) -> UserError:
     names = [exercise.name for exercise in every_exercise()]
     close = difflib.get_close_matches(name, names, n=1)
     advice = f"Did you mean {close[0]}?" if close else f"Choices: {', '.join(names)}"
-    return UserError(f"{target}: no such exercise. {advice}")
+    return UserError(f"{target} is not an exercise. {advice}")

@@ -50,7 +50,7 @@ def grade_all(
     """Grade several answers on all cores; yield the verdicts in their order."""
     for exercise in exercises:
         if not exercise.file.is_file():
-            raise UserError(f"{exercise.file}: no such file")
+            raise UserError(f"{exercise.file} does not exist; check the path")
     known = [not_started(exercise) for exercise in exercises]
     calls = [
         partial(_judge, exercise, _SECRET, how)
@@ -99,7 +99,7 @@ def verdict_of(exercise: Exercise, outcome: Outcome, **how: Any) -> Verdict:
         verdict = Verdict.from_plain({**record, "printed": outcome.printed})
         if not verdict.as_declared or _proves(proof, exercise, how):
             return verdict
-    text = "The file interferes with the check: it reports success, but not right numbers."
+    text = "The file interferes with the check: it reports success, but its numbers are wrong."
     findings = [Finding("forged", text)]
     return Verdict(exercise.defines, "forged", findings=findings, printed=outcome.printed)
 

@@ -26,8 +26,7 @@ def report(exercise: Exercise, verdict: Verdict) -> str:
     if verdict.as_declared:
         texts = [*map(str, verdict.kinks), *verdict.notes]
         if exercise.defines != exercise.name:
-            of = "its surrogate" if verdict.verdict == "surrogate" else "forward"
-            texts.insert(0, f"Backward is the derivative of {of}.")
+            texts.insert(0, verdict.statement)
         findings += [Finding("", text) for text in texts]
     blocks = [verdict.users_lines]
     if printed := verdict.printed.rstrip().splitlines():
@@ -282,7 +281,7 @@ backward is yours. Open the current exercise in your editor, read the task at it
 top, put your answer in place of `raise NotImplementedError`, and save. Each save
 is checked here, and a wrong answer gets a sentence about what is wrong.
 
-n shows the current exercise, h a hint; exercises/README.md says more."""
+n shows the next unsolved exercise, h a hint; exercises/README.md says more."""
 
 ALL_SOLVED = """\
 You have solved every exercise. Compare your answers with exercises/solutions/,

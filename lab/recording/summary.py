@@ -94,7 +94,7 @@ class Summary:
         """Read what `to_json` of this edition or an older one wrote.
 
         Raises:
-            Damaged: the text is no summary, or it has changed since it was written.
+            Damaged: the text is not a summary, or it has changed since it was written.
         """
         try:
             content = json.loads(text)

@@ -184,7 +184,7 @@ WRONG = {
     "swapped": (
         function(PRODUCT, lambda ctx, g: (g * ctx.saved_tensors[0], g * ctx.saved_tensors[1])),
         "swapped",
-        "It is the gradient for y",
+        "this is the gradient for y",
     ),
     "too few": (
         function(PRODUCT, lambda ctx, g: g * ctx.saved_tensors[1]),
@@ -258,7 +258,7 @@ def test_the_worst_element_is_named_with_both_numbers():
     samples = staticmethod(lambda: [(torch.tensor([[1.0, 5.0], [2.0, 3.0]]),)])
     learner = square(lambda ctx, g: -2 * x_of(ctx) * g, sample_inputs=samples)
     (finding,) = check_function(learner).findings
-    assert "at x[0, 1] = 5 backward gives -10, the numerical gradient is 10." in finding.text
+    assert "at x[0, 1] = 5 backward gives -10, but the numerical gradient is 10." in finding.text
     assert "4 of 4 elements" in finding.text
 
 
@@ -377,7 +377,7 @@ def test_second_derivative_wrong_refused_or_raising():
 
     wrong = check_function(square(through_numpy))
     assert (wrong.verdict, wrong.kinds) == ("wrong", ["second derivative"])
-    assert "a second backward gives 0, the numerical gradient of the first" in (
+    assert "a second backward gives 0, but the numerical gradient of the first" in (
         wrong.findings[0].text
     )
     refused = check_function(square(once_differentiable(through_numpy)))
@@ -425,7 +425,7 @@ def test_a_surrogate_is_told_as_one_and_how_far_it_is():
         True,
     )
     assert verdict.largest_error == pytest.approx(1)
-    assert "backward gives 1, the numerical gradient is 0" in verdict.notes[0]
+    assert "backward gives 1, but the numerical gradient is 0" in verdict.notes[0]
 
 
 def test_a_surrogate_must_be_the_derivative_that_it_declares():
@@ -522,8 +522,8 @@ def calls_an_instance(x):
         (torch.nn.ReLU, "no Function", "Check the Function that it calls"),
         (torch.nn.ReLU(), "no Function", "ReLU is a Module"),
         (3, "no Function", "an object of type int is no"),
-        (int, "no Function", "no torch.autograd.Function"),
-        (torch.relu, "no Function", "relu is no torch.autograd.Function"),
+        (int, "no Function", "not a torch.autograd.Function"),
+        (torch.relu, "no Function", "relu is not a torch.autograd.Function"),
         (function(lambda x: x, lambda ctx, grad: grad), "declaration", "forward takes no input"),
         (square(right_square, surrogate="tanh"), "declaration", "surrogate"),
         (square(right_square, sample_inputs=staticmethod(lambda: 3)), "declaration", "a list of"),

@@ -1,4 +1,4 @@
-"""The picture of a check: which kind is drawn, what is marked as wrong, and what is refused."""
+"""The plot of a check: which kind is drawn, what is marked as wrong, and what is refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import check
 from functions import LinearFunction, MyReLU, SignSTE
 from functions.mistakes import ReLUNoMask
 from lab import HOME
-from lab.checking.children import picture_of
+from lab.checking.children import plot_of
 from lab.checking.plot import figure_of, save_plot
 from lab.checking.samples import Case
 from lab.errors import UserError
@@ -101,7 +101,7 @@ def test_one_row_for_each_input():
     ("suffix", "start"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")]
 )
 def test_format_follows_the_suffix(tmp_path, suffix, start):
-    file = tmp_path / f"picture.{suffix}"
+    file = tmp_path / f"plot.{suffix}"
     assert save_plot(MyReLU, file, **HOW) == ""
     assert file.read_bytes().startswith(start)
 
@@ -120,10 +120,10 @@ def test_function_that_cannot_be_drawn_says_why(tmp_path):
 
 
 @pytest.mark.slow
-def test_command_writes_the_picture_and_says_where(tmp_path, capsys, monkeypatch):
+def test_command_writes_the_plot_and_says_where(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert check.main(["MyReLU", "--plot", "myrelu.svg"]) == 0
-    assert capsys.readouterr().err == "picture: myrelu.svg\n"
+    assert capsys.readouterr().err == "plot: myrelu.svg\n"
     assert (tmp_path / "myrelu.svg").read_bytes().startswith(b"<?xml")
 
 
@@ -148,7 +148,7 @@ def test_several_functions_are_listed(tmp_path):
         "from torch.autograd import Function\nclass A(Function): 1\nclass B(Function): 1"
     )
     with pytest.raises(UserError, match="A, B"):
-        picture_of(str(file), tmp_path / "a.png", 20, **HOW)
+        plot_of(str(file), tmp_path / "a.png", 20, **HOW)
 
 
 def test_matplotlib_is_imported_only_when_asked():

@@ -94,7 +94,7 @@ def test_a_wrong_gradient(explain):
     assert f"elements: {int(differs.sum()):,} of 6,400, the first is {at}: 0 in myrelu" in text
     assert f"{value:.9g} in mistake_no_mask" in text
     assert f"from: input {input:.9g}, grad_output {value:.9g}" in text
-    assert "another backward" in text
+    assert "a different backward" in text
     assert "derivative of forward is 0, but ReLUNoMask passes" in text
     assert "check.py functions.mistakes.ReLUNoMask" in text
     assert "check.py functions.myrelu" not in text
@@ -193,7 +193,7 @@ def test_other_numbers_at_the_start(explain, first, second, tensor, cause):
     text = explain(first, second)
     assert "initial numbers differ, so the losses from step 0" in text
     assert f"First tensor that differs: {tensor} " in text
-    assert "Cause: other numbers at the start" in text
+    assert "Cause: different numbers at the start" in text
     assert cause in text
 
 
@@ -285,7 +285,7 @@ def test_a_surrogate(explain):
 def test_another_forward(explain):
     text = explain("function=relu", "function=numpy_softplus", *SMALL[:4])
     assert "First tensor that differs: the output of activation" in text
-    assert "Cause: another forward" in text
+    assert "Cause: a different forward" in text
 
 
 def test_a_point(explain):

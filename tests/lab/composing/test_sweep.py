@@ -191,7 +191,7 @@ def test_a_refused_sweep_leaves_nothing(tmp_path, words):
 
 
 @pytest.mark.parametrize("word", ["steps=0", "seed=${nothere}"])
-def test_a_sweep_whose_jobs_never_started_has_no_picture(tmp_path, word):
+def test_a_sweep_whose_jobs_never_started_has_no_plot(tmp_path, word):
     with typed("-m", word, "hydra.sweep.dir=s", cwd=tmp_path) as run:
         assert run.wait() == 1
     assert "Traceback" not in run.err

@@ -100,7 +100,7 @@ def test_files_that_name_their_student_as_typed(tmp_path, capsys):
 
 def test_a_folder_without_answers_is_refused(tmp_path):
     (tmp_path / "notes.py").write_text("x = 1")
-    with pytest.raises(UserError, match="no file in this folder answers an exercise"):
+    with pytest.raises(UserError, match="holds no answer to an exercise"):
         check.main([str(tmp_path)])
     with pytest.raises(UserError, match="are for a class"):
         check.main(["exercises", "--csv", str(tmp_path / "grades.csv")])

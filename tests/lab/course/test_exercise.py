@@ -48,7 +48,7 @@ def test_a_name_of_several_words(tmp_path):
 
 
 def test_an_answer_that_names_no_exercise_is_refused():
-    with pytest.raises(UserError, match=r"e04_rleu\.py: no such exercise\. Did you mean relu\?$"):
+    with pytest.raises(UserError, match=r"e04_rleu\.py is not an exercise\. Did you mean relu\?$"):
         find_exercises("elsewhere/e04_rleu.py")
 
 
@@ -69,9 +69,9 @@ def test_names_of_all_and_of_none():
         "exercises.solutions.e04_relu.ReLU",
     ):
         assert find_exercises(target) == []
-    with pytest.raises(UserError, match=r"no such exercise\. Did you mean relu\?$"):
+    with pytest.raises(UserError, match=r"is not an exercise\. Did you mean relu\?$"):
         find_exercises("exercises.rleu")
-    with pytest.raises(UserError, match="no such exercise"):
+    with pytest.raises(UserError, match="is not an exercise"):
         find_exercises("exercises.99")
 
 

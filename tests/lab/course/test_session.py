@@ -359,7 +359,7 @@ def test_json_for_files_that_lie_elsewhere(course, tmp_path):
     code, verdict = graded(dave / f"{SQUARE}.py")
     assert (code, verdict["verdict"]) == (1, "cannot run")
     assert "never closed" in verdict["findings"][0]["text"]
-    with pytest.raises(UserError, match="no such file"):
+    with pytest.raises(UserError, match="does not exist"):
         check.main(["--json", str(tmp_path / f"eve/{SQUARE}.py")])
 
 

@@ -1,4 +1,4 @@
-"""The picture of a comparison: losses over steps, and below them the distance to the reference."""
+"""The plot of a comparison: losses over steps, and below them the distance to the reference."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ Curve = tuple[np.ndarray, np.ndarray]  # steps and values; inf where a value is 
 
 
 def draw(comparison: Comparison, file: Path) -> None:
-    """Write the picture; the ending of `file` says the format. A symbolic link is followed.
+    """Write the plot; the ending of `file` says the format. A symbolic link is followed.
 
     Raises:
         UserError: matplotlib doesn't know the format, or the file can't be written.
     """
-    kind = picture_format(file)
-    picture = io.BytesIO()
+    kind = plot_format(file)
+    image = io.BytesIO()
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # a label may be in any alphabet, a loss be near 1e308
-        figure_of(comparison).savefig(picture, format=kind, dpi=120)
-    write_whole(Path(os.path.realpath(file)), picture.getvalue())
+        figure_of(comparison).savefig(image, format=kind, dpi=120)
+    write_whole(Path(os.path.realpath(file)), image.getvalue())
 
 
-def picture_format(file: Path) -> str:
+def plot_format(file: Path) -> str:
     """The format that the ending of `file` asks for; png where it has none.
 
     Raises:
@@ -60,7 +60,9 @@ def picture_format(file: Path) -> str:
     kind = file.suffix[1:].lower() or "png"
     known = FigureCanvasBase.get_supported_filetypes()
     if kind not in known:
-        raise UserError(f"{file}: {kind} is not a picture format; use one of {', '.join(known)}")
+        raise UserError(
+            f"{file}: {kind} is not a supported image format; use one of {', '.join(known)}"
+        )
     if file.exists() and not file.is_file():
         what = "a folder" if file.is_dir() else "a device or a pipe"
         raise UserError(f"{file} is {what}; name a file")

@@ -1,4 +1,4 @@
-"""The picture of a comparison: what it shows, and that no limit of an axis hides it."""
+"""The plot of a comparison: what it shows, and that no limit of an axis hides it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lab.comparing.numbers import Comparison
-from lab.comparing.picture import MOST_LABELS, draw, figure_of
+from lab.comparing.plot import MOST_LABELS, draw, figure_of
 from lab.errors import UserError
 
 INF, NAN = math.inf, math.nan
@@ -38,7 +38,7 @@ def test_every_row_has_a_curve_and_a_look_of_its_own(run, count):
     assert title == ("" if count <= MOST_LABELS else f"{MOST_LABELS} of {count} rows")
 
 
-def test_the_picture_marks_the_first_difference(run):
+def test_the_plot_marks_the_first_difference(run):
     figure = figure_of(Comparison([run("a"), run("b", [3.0, 2.5, 1.0], function="relu")]))
     losses, differences = figure.axes
     assert (losses.get_yscale(), differences.get_yscale()) == ("log", "log")
@@ -134,8 +134,8 @@ def test_the_median_ends_where_the_first_of_the_curves_ends(run):
 @pytest.mark.parametrize("seeds", [1, 3, 9])
 def test_any_losses_can_be_drawn(run, tmp_path, losses, seeds):
     runs = [run(f"{i}", losses, status="diverged", seed=i, lr=9) for i in range(seeds)]
-    draw(Comparison([*runs, run("b")]), tmp_path / "picture.png")
-    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+    draw(Comparison([*runs, run("b")]), tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("name", ["$x^2$", "a\nb", "$\\frac", "b\udcff", "\u6f22", "x" * 200])
@@ -144,7 +144,7 @@ def test_any_name_can_be_drawn(run, tmp_path, name):
     comparison = Comparison(runs)
     labels = [row.label for row in comparison.rows]
     assert all(label.isprintable() for label in labels)
-    draw(comparison, tmp_path / "picture.png")
+    draw(comparison, tmp_path / "plot.png")
     shown = ["".join(text.split("\n  ")[0].split()) for text in legend(figure_of(comparison))]
     assert shown == labels
 
@@ -156,13 +156,13 @@ def test_a_symbolic_link_is_written_through(run, tmp_path):
     assert (tmp_path / "file.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_picture_that_cannot_be_written_is_the_users_mistake(run, tmp_path):
+def test_a_plot_that_cannot_be_written_is_the_users_mistake(run, tmp_path):
     comparison = Comparison([run("a")])
     os.mkfifo(tmp_path / "pipe.png")
     (tmp_path / "folder.png").mkdir()
     for name, said in {
-        "picture.xyz": "is not a picture format",
-        "none/picture.png": "No such file",
+        "plot.xyz": "is not a supported image format",
+        "none/plot.png": "No such file",
         "pipe.png": "is a device or a pipe",
         "folder.png": "is a folder",
     }.items():
