@@ -45,6 +45,9 @@ def main(arguments: list[str] | None = None) -> int:
     device = _device(options.device)
     how = {"device": device, "seed": options.seed, "eps": options.eps, "atol": options.atol}
     exercises = [] if options.others else find_exercises(options.target or "")
+    names = [name for name in (options.target, *options.others) if name and name[-3:] != ".py"]
+    if options.others and any(map(find_exercises, names)):
+        raise UserError("check one exercise at a time, or all: python check.py exercises")
     if options.csv or options.feedback or (not exercises and _is_class(options.target)):
         return _class(options, how)
     if exercises and options.plot:
@@ -116,15 +119,23 @@ def _is_class(target: str | None) -> bool:
 def _class(options: argparse.Namespace, how: dict[str, Any]) -> int:
     if not _is_class(options.target):
         raise UserError("--csv and --feedback are for a class: python check.py submissions/")
-    submissions = grade_class(Path(options.target), seconds=options.timeout, **how)
+    if options.others or options.hint or options.watch or options.plot or options.compile:
+        raise UserError(
+            "a class takes no more targets, and no --hint, --watch, --plot or --compile"
+        )
+    folder = Path(options.target)
+    if options.feedback and options.feedback.resolve().is_relative_to(folder.resolve()):
+        raise UserError(f"--feedback {options.feedback} lies in {folder}; name a folder elsewhere")
+    submissions = grade_class(folder, seconds=options.timeout, **how)
+    if options.json:
+        _print_records([submission.to_plain() for submission in submissions])
+    else:
+        print(class_report(submissions), flush=True)
+    # Last, as a file that can't be written must not cost the marks.
     if options.csv:
         write_csv(submissions, options.csv)
     if options.feedback:
         write_feedback(submissions, options.feedback)
-    if options.json:
-        _print_records([submission.to_plain() for submission in submissions])
-    else:
-        print(class_report(submissions))
     return 0
 
 

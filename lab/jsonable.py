@@ -1,4 +1,4 @@
-"""Numbers that JSON can't represent."""
+"""What JSON can't represent, and what no terminal or font can show."""
 
 from __future__ import annotations
 
@@ -19,3 +19,12 @@ def jsonable(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value
+
+
+def printable(text: str) -> str:
+    r"""The text with an escape in place of what no terminal or font can show.
+
+    >>> print(printable("two\nlines, no UTF-8: \udcff"))
+    two\nlines, no UTF-8: \udcff
+    """
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -166,6 +166,24 @@ def test_a_crash_shows_the_users_line(folder, capsys):
     assert "lab/" not in out
 
 
+def test_exercises_are_checked_one_at_a_time():
+    with pytest.raises(UserError, match="one exercise at a time"):
+        check.main(["exercises.relu", "exercises.4"])
+
+
+def test_a_surrogate_of_no_function_is_not_compared(folder, capsys):
+    (folder / "rule.py").write_text(
+        SWISH.replace(
+            "    @staticmethod\n    def forward",
+            "    surrogate = True\n\n    @staticmethod\n    def forward",
+        )
+    )
+    assert check.main(["rule.Swish"]) == 0
+    assert "the derivative of no function, as it declares" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
 def test_a_fault_in_the_check_is_shown_in_full():
     outcome = call_in_child(partial(check_function, functions.MyReLU, eps="no number"), 20)
     verdict = not_returned("MyReLU", outcome, "check failed")

@@ -36,6 +36,15 @@ class ReLU(torch.autograd.Function):
         ]
 
 
+class NoMask(ReLU):
+    """The gradient passes everywhere, also where x is negative. Forward is flat there, so the slope
+    is 0: let the gradient pass only where x is positive."""
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> Tensor:
+        return grad_output.clone()
+
+
 class MaskInverted(ReLU):
     """The mask is inverted: the gradient passes where x is negative, and stops where x is positive.
     Turn the comparison around."""

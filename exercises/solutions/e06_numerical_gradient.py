@@ -110,8 +110,8 @@ def numerical_gradient_by_rows(function: Callable, x: Tensor, eps: float) -> Ten
 
 
 def numerical_gradient_by_autograd(function: Callable, x: Tensor, eps: float) -> Tensor:
-    """This is the exact derivative, from autograd. A numerical gradient must not rely on any
-    backward: use the formula, which gives a slightly different number where eps is large."""
+    """This is the derivative itself, as autograd or a step much smaller than eps gives it. A
+    numerical gradient must not rely on any backward: use the formula, with a step of eps."""
     leaf = x.detach().clone().requires_grad_()
     (gradient,) = torch.autograd.grad(function(leaf), leaf)
     return gradient

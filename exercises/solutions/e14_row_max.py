@@ -35,7 +35,8 @@ class RowMax(torch.autograd.Function):
     @staticmethod
     def sample_inputs() -> list[tuple]:
         square = torch.tensor([[-1.0, 0.5, 3.0], [2.0, -0.5, 1.0], [0.25, 1.25, -2.0]])
-        return [(square,), (square[:2],), (square[:, :1],)]
+        near = torch.tensor([[1.0, 1.1, 0.9], [-3.0, -3.1, -2.9]])  # no ties
+        return [(square,), (square[:2],), (square[:, :1],), (near,)]
 
     @staticmethod
     def kink_inputs() -> list[tuple]:
@@ -61,6 +62,17 @@ class TieGivenToOne(RowMax):
         x, _ = ctx.saved_tensors
         first = x.argmax(dim=1, keepdim=True)
         return torch.zeros_like(x).scatter(1, first, grad_output.unsqueeze(1))
+
+
+class SharedAmongAllRows(RowMax):
+    """This divides by the number of largest elements in all of x. Each row shares only its own
+    gradient: count along the row, with sum(dim=1, keepdim=True)."""
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> Tensor:
+        x, y = ctx.saved_tensors
+        largest = x == y.unsqueeze(1)
+        return grad_output.unsqueeze(1) * largest / largest.sum()
 
 
 class AlongTheColumns(RowMax):

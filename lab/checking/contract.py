@@ -140,7 +140,7 @@ def _no_way_back(case: Case, every: tuple) -> Finding:
         return finding("no output", "forward returns a list")
     if not any(map(can_need_grad, every)):
         return finding("no output", "no float output")
-    return finding("bypassed")
+    return finding("bypassed", "" if is_function_class(case.target) else "no Function applied")
 
 
 def _about_outputs(case: Case, every: tuple) -> list[Finding]:

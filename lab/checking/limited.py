@@ -26,6 +26,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, Literal
@@ -202,6 +203,7 @@ def warm_up(also: Sequence[str] = ()) -> None:
     path = [str(HOME), *filter(None, [environment.get("PYTHONPATH")])]
     os.environ |= {"PYTHONPATH": os.pathsep.join(path), "PYTHONSAFEPATH": "1"}
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # PyTorch's own remarks on slow vmap
+    resource_tracker.ensure_running()  # the server would start it and unblock Ctrl-C
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         from multiprocessing import forkserver

@@ -340,7 +340,8 @@ def ties(compared: dict[int, Comparison]) -> list[Finding]:
         return []
     row = int(wrong.int().argmax())
     names = " and ".join(case.names[i] for i in moved)
-    return [finding("ties", names=names, slope=left[row], total=total[row])]
+    found = finding("ties", names=names, slope=left[row], total=total[row])
+    return [replace(found, text=f"{found.text} {say('share a tie')}", hint=say("share a tie"))]
 
 
 def outside_slopes(comparison: Comparison) -> list[Finding]:

@@ -35,6 +35,8 @@ def explain_crash(target: Any, crash: Crash) -> Finding:
 def _saved_tensors(frame: FrameType, line: str, message: str) -> str:
     counts = re.match(r"not enough values to unpack \(expected (\d+), got (\d+)\)", message)
     if counts and "saved_tensors" in line:
+        if frame.f_code.co_name == "jvp" and counts[2] == "0":
+            return say("too few saved for jvp", wanted=counts[1])
         return say("too few saved", wanted=counts[1], saved=counts[2])
     if message.startswith("too many values to unpack") and "saved_tensors" in line:
         return say("too many saved")
@@ -75,8 +77,8 @@ def _other_dtype(message: str) -> str:
 
 
 def _in_backward(target: Any, error: BaseException) -> tuple[FrameType | None, str]:
-    """The frame of the user's backward that raised, and its line."""
-    methods = [getattr(target, name, None) for name in ("backward", "vjp")]
+    """The frame of the user's backward or jvp that raised, and its line."""
+    methods = [getattr(target, name, None) for name in ("backward", "vjp", "jvp")]
     codes = [getattr(inspect.unwrap(method), "__code__", None) for method in methods if method]
     steps = [step for step in traceback.walk_tb(error.__traceback__) if step[0].f_code in codes]
     if not steps:

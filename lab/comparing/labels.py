@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from lab.jsonable import printable
 from lab.recording.reading import RecordedRun
 
 OF_A_RUN = ("function", "optimizer", "device", "dtype", "seed")
@@ -93,12 +94,3 @@ def as_typed(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def printable(text: str) -> str:
-    r"""The text with an escape in place of what no terminal or font can show.
-
-    >>> print(printable("two\nlines, no UTF-8: \udcff"))
-    two\nlines, no UTF-8: \udcff
-    """
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

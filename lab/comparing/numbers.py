@@ -10,9 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from lab.comparing.labels import differing_keys, labels, printable, settings, usual_settings
+from lab.comparing.labels import differing_keys, labels, settings, usual_settings
 from lab.comparing.selection import matching
 from lab.errors import UserError
+from lab.jsonable import printable
 from lab.recording.reading import RecordedRun
 
 

@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from lab.comparing.labels import printable
 from lab.comparing.numbers import Comparison, Difference
 from lab.comparing.selection import Selection, select
 from lab.comparing.table import status, steps_done, table
 from lab.errors import UserError
-from lab.jsonable import jsonable
+from lab.jsonable import jsonable, printable
 from lab.recording.reading import RecordedRun, Skipped, notes, read_runs
 
 OF_A_RUN = (

@@ -214,7 +214,9 @@ def _compared(answer: Any, task: Task, verdict: Verdict) -> Verdict:
     """The verdict, with what the comparison with the solution adds to it."""
     for finding in verdict.findings:  # an answer declares nothing: the solution does
         for part in ("text", "hint"):
-            words = getattr(finding, part).replace(say("declare surrogate"), "").strip()
+            words = getattr(finding, part)
+            for advice in ("declare surrogate", "declare no_gradient"):
+                words = words.replace(say(advice, name=finding.about), "").strip()
             if "second_derivative" in task.asks_for:  # refusing it is not what this task asks for
                 words = re.sub(r", or refuse: @once_differentiable[^.]*", "", words)
             setattr(finding, part, words)
@@ -280,7 +282,8 @@ def _about_values(answer: Any, task: Task) -> Iterator[Question]:
     who = "forward" if inspect.isclass(answer) else answer.__name__
     for args in task.samples:
         words = {"who": who, "given": Case(answer, args).describe()}
-        yield Question("another forward", f"in {who}", partial(_values, args), words)
+        kind = "another forward" if inspect.isclass(answer) else "another result"
+        yield Question(kind, f"in {who}", partial(_values, args), words)
         if inspect.isclass(answer):
             yield Question("not in place", f"in {who}", partial(_edited, args), {})
 
@@ -289,8 +292,10 @@ def _about_gradients(answer: Any, task: Task) -> Iterator[Question]:
     for args in task.kinks:
         yield Question("kink", "in backward", partial(_gradients, args, _waves), {})
     for args in task.samples if inspect.isclass(answer) else ():
-        floats = Case(answer, args).floats
-        yield Question("wrong shape", "in backward", partial(_shapes, args, floats), {})
+        case = Case(answer, args)
+        for i in case.floats:
+            words = {"name": case.names[i]}
+            yield Question("shape", "in backward", partial(_shape, args, i), words)
     for asked, args in itertools.product(task.asks_for, task.samples):
         case = Case(answer, args)
         if asked == "needs_input_grad":
@@ -339,7 +344,8 @@ def _recognised(answer: Any, task: Task) -> list[Finding]:
 def _all_numbers(function: Any, task: Task) -> list[list[Any]]:
     """All numbers by which one answer differs from another."""
     questions = [_main_numbers(task, args) for args in task.samples]
-    questions += [question.numbers for question in _about_gradients(function, task)]
+    about = [*_about_values(function, task), *_about_gradients(function, task)]
+    questions += [q.numbers for q in about if q.kind != "unneeded gradient"]  # not of its numbers
     return [_tried(question, function) for question in questions]
 
 
@@ -408,6 +414,12 @@ def _shapes(args: tuple, needed: list[int], function: Any) -> list[Any]:
     return [torch.zeros(0 if returned[i] is None else returned[i].shape) for i in case.floats]
 
 
+def _shape(args: tuple, position: int, function: Any) -> list[Any]:
+    """The same for one input, where all need a gradient."""
+    floats = Case(function, args).floats
+    return [_shapes(args, floats, function)[floats.index(position)]]
+
+
 def _jvp(args: tuple, function: Any) -> list[Any]:
     copies = tuple(map(copied, args))
     return [torch.func.jvp(function.apply, copies, tuple(map(_waves, args)))[1]]
@@ -422,7 +434,10 @@ def _fake(args: tuple, function: Any) -> list[Any]:
     """What the function returns for tensors without numbers, filled with zeros."""
     with FakeTensorMode() as mode:
         fakes = [mode.from_tensor(arg) if isinstance(arg, Tensor) else arg for arg in args]
-        outputs = _values(tuple(fakes), function)
+        returned = function(*fakes)
+    outputs = returned if isinstance(returned, tuple) else (returned,)
+    if any(output is fake for output in outputs for fake in fakes):
+        raise Crash(UserError(_WORDS["fake is the input"]), "in the fake", "wrong fake")
     return [torch.zeros(output.shape, dtype=output.dtype) for output in outputs]
 
 

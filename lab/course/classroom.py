@@ -18,6 +18,7 @@ from lab.course.exercise import Exercise, every_exercise, parts_of_name, submitt
 from lab.course.grading import grade_all
 from lab.course.session import report
 from lab.errors import UserError
+from lab.jsonable import printable
 
 # What a cell of the table shows. If a student hands in several files, the first of these counts.
 SIGNS = {
@@ -77,18 +78,20 @@ def grade_class(folder: Path, **how: Any) -> list[Submission]:
     """Grade every answer in a folder, on all cores.
 
     Args:
-        folder: holds one folder a student, or files named STUDENT_e04_relu.py.
+        folder: holds one folder a student, or files named STUDENT_e04_relu.py. It may also be the
+            folder of a single student.
         how: for `lab.course.grading.grade`.
 
     Returns:
-        One submission for each file, and for each student and each exercise that somebody handed in
-        at least one, which may be missing; sorted by student.
+        One submission for each file that is, or is named like, an answer; and one for each student
+        and each exercise that somebody handed in and this student did not. Sorted by student.
 
     Raises:
         UserError: no file in the folder answers an exercise.
     """
-    files = [file for file in sorted(folder.rglob("*.py")) if "__pycache__" not in file.parts]
-    found = [_submission(folder, file) for file in files]
+    found = [
+        _submission(folder, file) for file in sorted(folder.rglob("*")) if _counts(file, folder)
+    ]
     answers = [submission.exercise for submission in found if submission.exercise]
     if not answers:
         raise UserError(
@@ -99,7 +102,7 @@ def grade_class(folder: Path, **how: Any) -> list[Submission]:
     verdicts = iter(bar)
     graded = [replace(s, verdict=next(verdicts)) if s.exercise else s for s in found]
     handed_in = {(submission.student, submission.name) for submission in graded}
-    students = {path.name for path in folder.iterdir() if path.is_dir()}
+    students = {printable(p.name) for p in folder.iterdir() if p.is_dir() and not _hidden(p.name)}
     students |= {submission.student for submission in graded if submission.student}
     graded += [
         Submission(student, exercise, None, Verdict(exercise.defines, "missing"))
@@ -109,18 +112,33 @@ def grade_class(folder: Path, **how: Any) -> list[Submission]:
     return sorted(graded, key=lambda s: (s.student, s.exercise.number if s.exercise else 0))
 
 
+def _hidden(name: str) -> bool:
+    """Whether a file or a folder is one that a program left behind, such as __MACOSX or .git."""
+    return name.startswith((".", "__"))
+
+
+def _counts(path: Path, folder: Path) -> bool:
+    """Whether a path in the folder may be an answer: a .py file, or named like one."""
+    is_named = path.suffix == ".py" or parts_of_name(path)[1] != ""
+    return is_named and not path.is_dir() and not any(map(_hidden, path.relative_to(folder).parts))
+
+
 def _submission(folder: Path, file: Path) -> Submission:
     inside = file.relative_to(folder).parts
-    student = inside[0] if len(inside) > 1 else parts_of_name(file)[0]
+    student, _, name = parts_of_name(file)
+    student = printable(inside[0] if len(inside) > 1 else student)
     try:
+        if file.suffix != ".py" or not file.is_file():
+            raise UserError(f"{file} is not a .py file that can be read")
         exercise = submitted_exercise(file)
-        if not student:
+        if not student and name != exercise.name:
             raise UserError(f"{file}: whose answer is it? Name it STUDENT_{exercise.stem}.py")
     except UserError as error:
         findings = [Finding("unrecognised", str(error))]
         return Submission(
             student, None, file, Verdict(file.name, "unrecognised", findings=findings)
         )
+    student = student or printable(folder.resolve().name)
     return Submission(student, exercise, file, Verdict(exercise.defines))
 
 
@@ -173,11 +191,13 @@ def class_report(submissions: list[Submission]) -> str:
 
 
 def _mistakes(submissions: list[Submission]) -> Counter[tuple[str, str]]:
-    """How many students made which mistake in which exercise."""
+    """How many students made which mistake in which exercise, in the file that counts."""
+    marks = marks_of(submissions)
     made = {
         (s.student, s.verdict.kinds[0] if s.mark == "wrong" else s.mark, s.name)
         for s in submissions
         if s.name and s.mark not in ("solved", "not started", "missing")
+        if s.mark == marks[s.student][s.name]
     }
     return Counter((kind, name) for _, kind, name in sorted(made))
 
@@ -185,6 +205,7 @@ def _mistakes(submissions: list[Submission]) -> Counter[tuple[str, str]]:
 def write_csv(submissions: list[Submission], file: Path) -> None:
     """One row a student: the mark for each exercise, and how many are solved."""
     names = [exercise.name for exercise in _handed_in(submissions)]
+    file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow(["student", *names, "solved"])

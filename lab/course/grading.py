@@ -2,7 +2,8 @@
 
 The child says what is wrong with an answer (`lab.course.answers`). This side decides: an answer is
 solved only if the child also returns right numbers for inputs that this process has just drawn. So
-an answer that ends or patches its own process can't pass.
+an answer that ends its process, or makes it report success, can't pass without right gradients. One
+that takes them from the solution can.
 """
 
 from __future__ import annotations

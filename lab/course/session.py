@@ -20,8 +20,12 @@ WIDTH = 80
 PRINTED_LINES = 10
 
 
-def report(exercise: Exercise, verdict: Verdict) -> str:
-    """The verdict for the learner, and, on an answer in exercises/, what to do next."""
+def report(exercise: Exercise, verdict: Verdict, has_keys: bool = False) -> str:
+    """The verdict for the learner, and, on an answer in exercises/, what to do next.
+
+    Args:
+        has_keys: whether a key shows a hint, so that no command has to.
+    """
     findings = list(verdict.findings)
     if verdict.as_declared:
         texts = [*map(str, verdict.kinks), *verdict.notes]
@@ -31,9 +35,10 @@ def report(exercise: Exercise, verdict: Verdict) -> str:
     blocks = [verdict.users_lines]
     if printed := verdict.printed.rstrip().splitlines():
         left_out = ["..."] if len(printed) > PRINTED_LINES else []
-        blocks.append("\n".join(["Your code printed:", *left_out, *printed[-PRINTED_LINES:]]))
+        lines = [line[: WIDTH - 2] for line in printed[-PRINTED_LINES:]]
+        blocks.append("\n".join(["Your code printed:", *left_out, *lines]))
     if exercise.is_own and verdict.verdict != "missing":
-        blocks.append(_advice(exercise, verdict))
+        blocks.append(_advice(exercise, verdict, has_keys))
     lines = [f"Exercise {exercise.number}, {exercise.name}: {_state(verdict)}"]
     for finding in findings:
         lines += finding.lines(WIDTH)
@@ -42,14 +47,16 @@ def report(exercise: Exercise, verdict: Verdict) -> str:
     return "\n".join(lines)
 
 
-def _advice(exercise: Exercise, verdict: Verdict) -> str:
+def _advice(exercise: Exercise, verdict: Verdict, has_keys: bool) -> str:
     """What to do next, a line each."""
-    advice = {"A hint": f"python check.py exercises.{exercise.name} --hint"}
+    hint = f"python check.py exercises.{exercise.name} --hint"
+    advice = {} if has_keys else {"A hint": hint}
     if verdict.as_declared:
         advice = {"Compare": _path(exercise.solution)}
         if exercise.trains_as:
             advice["Train it"] = f"python train.py {exercise.trains_as}"
-        for following in every_exercise()[exercise.number : exercise.number + 1]:
+        later = [each for each in every_exercise() if each.number > exercise.number]
+        for following in later[:1]:
             advice["Next"] = _path(following.file)
     elif verdict.verdict == "not started":
         advice = {"The task": _path(exercise.file)}
@@ -109,7 +116,7 @@ def watch(
     prepare()
     first = exercises[0]
     if first in every_exercise():
-        exercises = every_exercise()[first.number - 1 :]
+        exercises = [each for each in every_exercise() if each.number >= first.number]
     session = _Watch(exercises, how)
     with closing(ticks() if events is None else events) as keys:
         try:
@@ -132,9 +139,10 @@ class _Watch:
         self.unknown = [exercise for exercise in exercises if not not_started(exercise)]
         self.current = exercises[0]
         self.shown = 0  # the number of the exercise that the last report was on
-        self.text = ""  # the last report
+        self.text = self.on_screen = ""  # the last report, and what is shown, such as a hint
         self.hint_level = 0
         self.check: Child | None = None
+        self.unseen: Exercise | None = None  # what it checks, if there will be no report on it
 
     @property
     def unsolved(self) -> list[Exercise]:
@@ -159,7 +167,10 @@ class _Watch:
                 self._go_to(exercise)
         if self.check and (outcome := self.check.outcome(timeout=0)):
             self.check = None
-            self._finish(verdict_of(self.current, outcome, **self.how))
+            if self.unseen:
+                self._finish_unseen(verdict_of(self.unseen, outcome, **self.how))
+            else:
+                self._finish(verdict_of(self.current, outcome, **self.how))
         elif key == "h":
             self.hint_level += 1
             self._show(f"{self.text}\n\n{_hints(self.current, self.hint_level)}")
@@ -175,15 +186,22 @@ class _Watch:
             self.check = None
 
     def _catch_up(self) -> None:
-        """Check what is written, one after the other and without a report; then go on."""
-        if not self.unknown:
+        """Check what was written earlier, one after the other and without a report; then go on."""
+        if self.unknown:
+            if self.screen and not self.shown:
+                clear()
+                print(f"Checking what you have written, {len(self.unknown)} to go ...", flush=True)
+            self.unseen = self.unknown.pop(0)
+            self.check = start(self.unseen, **self.how)
+        elif not self.shown:
             self._go_on()
-            return
-        if self.screen:
-            clear()
-            print(f"Checking what you have written, {len(self.unknown)} to go ...", flush=True)
-        self.current = self.unknown.pop(0)
-        self.check = start(self.current, **self.how)
+
+    def _finish_unseen(self, verdict: Verdict) -> None:
+        assert self.unseen is not None
+        self.verdicts[self.unseen], self.unseen = verdict, None
+        if self.shown and self.screen:  # the bar may have grown
+            self._show(self.on_screen if self.unsolved else ALL_SOLVED)
+        self._catch_up()
 
     def _next(self) -> Exercise:
         """The next unsolved exercise after the one shown; after the last, the first."""
@@ -198,6 +216,10 @@ class _Watch:
 
     def _go_to(self, exercise: Exercise) -> None:
         """Make an exercise the current one, and check it."""
+        if self.unseen:
+            self.unknown.insert(0, self.unseen)
+        self.unknown = [each for each in self.unknown if each != exercise]
+        self.unseen = None
         self.stop_check()
         self.current, self.shown, self.hint_level = exercise, exercise.number, 0
         if verdict := not_started(exercise):
@@ -210,10 +232,7 @@ class _Watch:
     def _finish(self, verdict: Verdict) -> None:
         """Show the verdict; after a solved exercise the next one is current."""
         self.verdicts[self.current] = verdict
-        if not self.shown:
-            self._catch_up()
-            return
-        self.text = report(self.current, verdict)
+        self.text = report(self.current, verdict, has_keys=self.screen)
         if not verdict.as_declared:
             waits = f"\n-- waiting for {_path(self.current.file)} to be saved; Ctrl-C ends\n"
             self._show(self.text if self.screen else self.text + waits)
@@ -225,8 +244,11 @@ class _Watch:
         else:
             self._show(f"{self.text}\n")
             self._go_on()
+        if not self.check:
+            self._catch_up()
 
     def _show(self, text: str) -> None:
+        self.on_screen = text
         if self.screen:
             clear()
             solved = len(self.exercises) - len(self.unsolved)
@@ -277,9 +299,9 @@ def _path(path: Path) -> str:
 
 WELCOME = """\
 Welcome. Each exercise is one small file in exercises/: forward is there, and
-backward is yours. Open the current exercise in your editor, read the task at its
-top, put your answer in place of `raise NotImplementedError`, and save. Each save
-is checked here, and a wrong answer gets a sentence about what is wrong.
+backward is yours. Open the current exercise in your editor, read the task at
+its top, put your answer in place of `raise NotImplementedError`, and save.
+Each save is checked here; a wrong answer gets a sentence about what is wrong.
 
 n shows the next unsolved exercise, h a hint; exercises/README.md says more."""
 

@@ -832,6 +832,42 @@ def test_a_second_derivative_that_is_not_finite_gets_no_cause():
     assert "not finite" in verdict.findings[0].text and "kept" not in verdict.findings[0].text
 
 
+class ForwardMode(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x.exp()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(output)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (y,) = ctx.saved_tensors
+        return tangent * y
+
+
+def test_a_jvp_without_what_it_needs():
+    assert "save_for_forward" in text_of(check_function(ForwardMode))
+
+
+def test_a_fault_in_setup_context_is_named_so(monkeypatch):
+    monkeypatch.setattr(
+        ForwardMode, "setup_context", staticmethod(lambda ctx, inputs, output: setup_context())
+    )
+    verdict = check_function(ForwardMode, sample_inputs=[(torch.ones(2),)])
+    assert "ZeroDivisionError in setup_context" in text_of(verdict)
+
+
+def setup_context():
+    return 1 / 0
+
+
 def test_every_message_is_said_somewhere():
     words = tomllib.loads((CHECKING / "words.toml").read_text("utf-8"))
     code = "".join(file.read_text("utf-8") for file in CHECKING.glob("*.py"))

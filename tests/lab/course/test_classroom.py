@@ -98,6 +98,85 @@ def test_files_that_name_their_student_as_typed(tmp_path, capsys):
     assert (tmp_path / "grades.csv").read_text().splitlines()[2] == "bob,solved,solved,2"
 
 
+def hand_in_square(*places):
+    for place in places:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(COURSE["square"].solution, place)
+
+
+def marks_in(folder):
+    return {(s.student, s.name): s.mark for s in grade_class(folder)}
+
+
+def test_files_without_a_student_are_listed_and_no_row_of_theirs_is_made(tmp_path):
+    hand_in_square(
+        tmp_path / "ann_square.py", tmp_path / "e02_square_bob.py", tmp_path / "eve/e2_square.py"
+    )
+    submissions = grade_class(tmp_path)
+    assert marks_of(submissions) == {"eve": {"square": "solved"}}
+    assert class_report(submissions).count("STUDENT_e02_square.py") == 2
+
+
+def test_the_folder_of_one_student(tmp_path):
+    hand_in_square(tmp_path / "bob/e02_square.py")
+    assert marks_in(tmp_path / "bob") == {("bob", "square"): "solved"}
+
+
+def test_what_programs_leave_behind_is_no_answer(tmp_path):
+    hand_in_square(tmp_path / "bob/e02_square.py", tmp_path / "__MACOSX/bob/._e02_square.py")
+    hand_in_square(tmp_path / "bob/.ipynb_checkpoints/e02_square-checkpoint.py")
+    (tmp_path / ".git").mkdir()
+    assert marks_in(tmp_path) == {("bob", "square"): "solved"}
+
+
+def test_what_is_named_like_an_answer_and_is_none_is_listed(tmp_path):
+    hand_in_square(tmp_path / "bob/e02_square.py")
+    (tmp_path / "bob/e04_relu.ipynb").touch()
+    (tmp_path / "bob/e03_product.py").symlink_to(tmp_path / "gone.py")
+    (tmp_path / "eve/e05_sigmoid.py").mkdir(parents=True)  # a folder
+    submissions = grade_class(tmp_path)
+    names = [s.file.name for s in submissions if s.mark == "unrecognised"]
+    assert sorted(names) == ["e03_product.py", "e04_relu.ipynb"]
+    assert marks_of(submissions)["bob"] == {"square": "solved"}
+
+
+def test_only_the_file_that_counts_is_a_mistake_of_the_class(tmp_path):
+    hand_in_square(tmp_path / "bob/e02_square.py", tmp_path / "eve/e02_square.py")
+    wrong = COURSE["square"].solution.read_text().replace("2 * x", "x")
+    for name in ("bob/e02_square (1).py", "kim/e02_square.py"):
+        hand_in_square(tmp_path / name)
+        (tmp_path / name).write_text(wrong)
+    assert "1 of 3: " in class_report(grade_class(tmp_path))
+
+
+def test_a_name_that_is_not_utf8_is_kept(tmp_path):
+    folder = tmp_path / b"J\xf6rg".decode(errors="surrogateescape")
+    try:
+        folder.mkdir()
+    except OSError:
+        pytest.skip("this file system refuses such a name")
+    hand_in_square(folder / "e02_square.py")
+    submissions = grade_class(tmp_path)
+    write_csv(submissions, tmp_path / "new/grades.csv")
+    assert "J\\udcf6rg,solved,1" in (tmp_path / "new/grades.csv").read_text()
+
+
+def test_what_a_class_does_not_take(tmp_path):
+    hand_in_square(tmp_path / "bob/e02_square.py")
+    for more in (["--hint"], ["--compile"], ["MyReLU"]):
+        with pytest.raises(UserError, match="a class takes no"):
+            check.main([str(tmp_path), *more])
+    with pytest.raises(UserError, match="name a folder elsewhere"):
+        check.main([str(tmp_path), "--feedback", str(tmp_path / "feedback")])
+
+
+def test_marks_are_printed_before_a_file_that_cannot_be_written(tmp_path, capsys):
+    hand_in_square(tmp_path / "bob/e02_square.py")
+    with pytest.raises(OSError, match="directory"):
+        check.main([str(tmp_path), "--csv", str(tmp_path)])
+    assert "solved" in capsys.readouterr().out
+
+
 def test_a_folder_without_answers_is_refused(tmp_path):
     (tmp_path / "notes.py").write_text("x = 1")
     with pytest.raises(UserError, match="holds no answer to an exercise"):

@@ -95,6 +95,29 @@ WRONG = {
         """,
         "second derivative",
     ),
+    "no mask": ("relu", "return grad_output", "no mask"),
+    "a mask of what is nearly the largest": (
+        "row_max",
+        """
+        near = torch.isclose(x, y[:, None], atol=0.2)
+        return grad_output[:, None] * near / near.sum(1, keepdim=True)
+        """,
+        "wrong value",
+    ),
+    "a bias averaged, where only needed gradients are computed": (
+        "linear",
+        """
+        gx = gw = gb = None
+        if ctx.needs_input_grad[0]:
+            gx = grad_output @ weight
+        if ctx.needs_input_grad[1]:
+            gw = grad_output.t() @ x
+        if ctx.needs_input_grad[2]:
+            gb = grad_output.mean(0)
+        return gx, gw, gb
+        """,
+        "bias averaged",
+    ),
     "a gradient without a graph": ("second_derivative", INNER.format("inner.sigmoid() * inner"),
                                    "second derivative"),
 }  # fmt: skip
@@ -105,6 +128,20 @@ def test_a_wrong_answer_is_refused(case, tmp_path):
     name, body, kind = WRONG[case]
     verdict, _ = judged(tmp_path, name, body)
     assert (verdict.verdict, verdict.kinds[0]) == ("wrong", kind)
+
+
+def test_no_advice_to_declare_what_is_not_the_answers_to_declare(tmp_path):
+    for name, body in {"relu": "return grad_output", "sigmoid": "return None"}.items():
+        _, said = judged(tmp_path, name, body)
+        assert "declare" not in said
+
+
+def test_a_fake_that_returns_its_input(tmp_path):
+    fake = COURSE["custom_op"].solution.read_text().replace("torch.empty_like(x)", "x")
+    file = tmp_path / COURSE["custom_op"].file.name
+    file.write_text(fake.replace('f"solutions::smooth_abs_{secrets.token_hex(8)}"', '"alias::f"'))
+    verdict, _ = judge(replace(COURSE["custom_op"], file=file), secret=0)
+    assert verdict.kinds == ["wrong fake"]
 
 
 @pytest.mark.parametrize(
