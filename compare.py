@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lab.comparing.numbers import Comparison
-from lab.comparing.report import as_csv, as_json, print_comparison, write_plot
+from lab.comparing.report import as_csv, as_json, print_comparison, why_no_step, write_plot
 from lab.comparing.selection import filtered, latest, select
 from lab.errors import UserError, errors_as_messages
 from lab.recording.reading import notes, read_runs
@@ -133,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise UserError(f"--why needs two runs, and there are {len(runs)}; name two folders")
     selection = select(runs, options.reference)
     if not selection.runs:
-        error = selection.failed[0].summary.error
+        error = why_no_step(selection.failed[0])
         raise UserError(f"no run in {', '.join(map(str, paths))} made a step: {error}")
     comparison = Comparison(selection.runs, options.reference, options.tolerance)
     if options.json:

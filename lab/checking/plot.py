@@ -135,7 +135,9 @@ def _draw_curves(figure: Figure, found: list[Comparison]) -> None:
         axes.fill_between(x, 0, 1, transform=axes.get_xaxis_transform(), **shade)
         # A pole would press everything else flat, and a constant would show its rounding.
         finite = [value for curve in curves for value in curve if np.isfinite(value)]
+        at_kinks = curves[-1][at_kink & np.isfinite(curves[-1])]
         bottom, top = np.percentile(finite, [2, 98])
+        bottom, top = min([bottom, *at_kinks]), max([top, *at_kinks])
         margin = 0.1 * (top - bottom) + 0.1
         axes.set(ylabel=word, ylim=(bottom - margin, top + margin))
         axes.grid(alpha=0.25)

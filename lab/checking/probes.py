@@ -259,8 +259,8 @@ def _at(comparison: Comparison, row: int, column: int) -> dict[str, Any]:
     return {
         "element": element_text(comparison.case, comparison.position, column),
         "got": comparison.backward[row, column].item(),
-        "left": comparison.slopes.left[row, column].item(),
-        "right": comparison.slopes.right[row, column].item(),
+        "left": comparison.slopes.left[row, column].item() + 0.0,  # -0.0 + 0.0 is 0.0
+        "right": comparison.slopes.right[row, column].item() + 0.0,
     }
 
 

@@ -70,7 +70,7 @@ class Kink:
         what = "jumps" if max(abs(self.left), abs(self.right)) > JUMP else "has a kink"
         text = (
             f"At {self.where} = {self.value:.6g} forward {what}: its slope is "
-            f"{self.left + 0:.4g} from the left, {self.right + 0:.4g} from the right. "
+            f"{self.left:.4g} from the left, {self.right:.4g} from the right. "
             f"backward gives {self.backward:.4g}"
         )
         return text + ("." if self.relu is None else f"; torch.relu gives {self.relu:.4g}.")
@@ -175,7 +175,8 @@ class Verdict:
             lines += finding.lines(width)
         if not self.findings:
             lines += _wrapped(self.statement, width)
-        for text in [*map(str, self.kinks), *self.notes]:
+        kinks = [] if "kink" in self.kinds else self.kinks  # the finding says the same
+        for text in [*map(str, kinks), *self.notes]:
             lines += _wrapped(text, width)
         why_not = f"no: {self.vmap_reason}" if self.vmap_reason else ""
         facts = {

@@ -17,6 +17,7 @@ MOST_EPS = 1000  # of the largest element: more is no rounding error of a sum at
 # In float64 a rounding error is 2^29 times as small as in float32; a real difference is as large.
 ROUNDING = 2.0**20
 MOST_SLOPES = 100  # elements whose derivative is estimated
+MOST_CURVED = 1e-2  # change of a slope over a step of 1e-3, where forward is smooth
 
 
 @dataclass(frozen=True)
@@ -115,26 +116,40 @@ def _activation(found: Difference) -> str:
     operation, kink = found.a.operation, ""
     if (operation.name, found.a.wrt) != ("activation", "input"):
         return ""
-    for at in unequal(found.a.tensor, found.b.tensor).nonzero()[:MOST_SLOPES].tolist():
+    for at in _farthest(found.a.tensor, found.b.tensor)[:MOST_SLOPES]:
         x, grad_output = operation.input[*at].item(), operation.grad_output[*at].item()
         if not grad_output or (slopes := _slopes(operation, at)) is None:
             return ""
+        bends = abs(slopes[0] - slopes[1]) > MOST_CURVED
+        slack = 1e-4 * max(map(abs, slopes)) + 1e-6  # how exact the slopes are
+        slope = f"the derivative of forward is {slopes[0]:.5g}"
+        if bends:
+            slope = (
+                f"the slope of forward is {slopes[0]:.3g} on the left and {slopes[1]:.3g} on the "
+                "right"
+            )
         does = []
         for side in (found.a, found.b):
             factor = side.tensor[*at].item() / grad_output + 0.0
             words = {0.0: "stops grad_output", 1.0: "passes grad_output on"}
-            what = words.get(factor, f"multiplies grad_output by {factor:.3g}")
+            what = words.get(factor, f"multiplies grad_output by {factor:.5g}")
             does.append(f"{called(side.operation.nodes[0])} {what}")
-            if not min(slopes) - 1e-3 <= factor <= max(slopes) + 1e-3:
-                return (
-                    f"a different backward. At an input of {x:.9g} the derivative of forward is "
-                    f"{slopes[0]:.3g}, but {does[-1]}.{_check(side)}"
-                )
-        kink = kink or (
-            f"a kink. At an input of exactly {x:.9g} the slope of forward is {slopes[0]:.3g} on "
-            f"the left and {slopes[1]:.3g} on the right: {' and '.join(does)}. Both are valid."
-        )
+            if not min(slopes) - slack <= factor <= max(slopes) + slack:
+                where = f"At an input of {x:.9g} {slope}, but {does[-1]}."
+                return f"a different backward. {where}{_check(side)}"
+        if not bends:
+            return ""  # both are the derivative, as far as differences of forward can tell
+        where = f"At an input of exactly {x:.9g} {slope}: {' and '.join(does)}."
+        kink = kink or f"a kink. {where} Both are valid."
     return kink
+
+
+def _farthest(a: Tensor, b: Tensor) -> list[list[int]]:
+    """The indices of the elements that differ, those that differ most first."""
+    apart = (a.cpu().double() - b.cpu().double()).abs().nan_to_num(torch.inf, torch.inf)
+    at = unequal(a, b).nonzero()
+    order = apart[unequal(a, b)].argsort(descending=True, stable=True)
+    return at[order].tolist()
 
 
 def _slopes(operation: Operation, at: list[int]) -> tuple[float, float] | None:
@@ -152,7 +167,7 @@ def _slopes(operation: Operation, at: list[int]) -> tuple[float, float] | None:
         return (change.sum() / grad_output[*at]).item() / h + 0.0  # -0.0 + 0.0 is 0.0
 
     left, right = slope(-1e-9), slope(1e-9)
-    steady = abs(left - slope(-1e-3)) + abs(right - slope(1e-3)) < 1e-2
+    steady = abs(left - slope(-1e-3)) + abs(right - slope(1e-3)) < MOST_CURVED
     return (left, right) if steady else None
 
 
@@ -167,7 +182,8 @@ def _rounding(found: Difference) -> str:
     if here > MOST_EPS * torch.finfo(a.dtype).eps * a.abs().max().item():
         return ""
     linear = found.a.operation.name.startswith("linear")
-    what = "the same products and add them up in another order" if linear else "the same function"
+    what = "the same sums of products, in a different order or precision"
+    what = what if linear else "the same function"
     at = unequal(a, b).nonzero()[0].tolist()
     units = round(((a[*at] - b[*at]).abs() / _unit(a[*at], b[*at])).item())
     apart = f"{units} unit{'' if units == 1 else 's'} in the last place apart"
@@ -175,7 +191,8 @@ def _rounding(found: Difference) -> str:
     text += "." if is_float64 else f"; in float64 the largest difference is {in_float64:.2g}."
     for one, other in pairs(*found.trainings):
         # A forward that rounds differently must not hide a wrong backward.
-        later = _in_float64(replace(found, kind="backward", a=one, b=other))
+        kind = "forward" if one.wrt == "output" else "backward"
+        later = _in_float64(replace(found, kind=kind, a=one, b=other))
         if not _agree(later):
             why = _activation(later) or _operation(later)
             return f"{text} That is not all: {one.name} differs by more than rounding, due to {why}"
@@ -205,9 +222,14 @@ def _operation(found: Difference) -> str:
     names = [[called(node) for node in side.operation.nodes] for side in (a, b)]
     if names[0] != names[1]:
         given = "input" if found.kind == "forward" else "grad_output"
+        first, second = (
+            ", ".join(dict.fromkeys(name for name in mine if name not in others) or mine)
+            for mine, others in (names, names[::-1])
+        )
+        said = "" if "function" in found.settings else _said(found, ("model",))
         return (
-            f"a different {found.kind}. From the same {given}, {names[0][0]} and {names[1][0]} "
-            f"compute different numbers.{_check(a, b)}"
+            f"a different {found.kind}. From the same {given}, {first} in one run and {second} in "
+            f"the other compute different numbers{said and f': {said}'}.{_check(a, b)}"
         )
     machine = found.trainings[0].machine
     if not equal(a.again(**machine), a.again(**machine)):

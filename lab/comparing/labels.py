@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from lab.jsonable import printable
@@ -23,22 +23,38 @@ def settings(run: RecordedRun) -> dict[str, Any]:
     return config | {key: getattr(run.summary, key) for key in OF_A_RUN}
 
 
-def differing_keys(configs: Sequence[dict[str, Any]]) -> list[str]:
+def typed_keys(runs: Sequence[RecordedRun]) -> set[str]:
+    """The keys that the command line of any of the runs set, but for those of a function.
+
+    What was changed in a function is part of its name.
+    """
+    typed = (override for run in runs for override in run.summary.overrides or ())
+    keys = {override.lstrip("+~").partition("=")[0] for override in typed}
+    return {key for key in keys if not key.startswith("function.")}
+
+
+def differing_keys(configs: Sequence[dict[str, Any]], typed: Collection[str] = ()) -> list[str]:
     """The keys in which configs differ, choices first.
 
     A choice stands for the keys that it sets: where `adam` is compared with `sgd`, lr is not among
     the keys, unless two configs with `adam` differ in lr.
+
+    Args:
+        typed: keys that somebody set, so that no choice stands for them, and a config without one
+            differs from a config with it.
     """
     found: dict[tuple[str, str], str] = {}
     for key in dict.fromkeys((*VALUE_ALONE, *(key for config in configs for key in config))):
         section = key.partition(".")[0]
         # The function sets the layers of a model.
         choices = {"function", "model"} if section == "model" else {section}
+        if key == section or key in typed:
+            choices = set()
         values = defaultdict(set)
         for config in configs:
-            if key in config:
-                made_by = tuple(config.get(choice) for choice in sorted(choices - {key}))
-                values[made_by].add(repr(config[key]))
+            if key in config or key in typed:
+                made_by = tuple(config.get(choice) for choice in sorted(choices))
+                values[made_by].add(repr(config.get(key)))
         if any(len(group) > 1 for group in values.values()):
             # `model.layout: ${function.layout}` is the same difference once more.
             found.setdefault((last_part(key), repr([config.get(key) for config in configs])), key)
@@ -78,6 +94,11 @@ def labels(
 
 def _setting(key: str, value: Any) -> str:
     return as_typed(value) if key in VALUE_ALONE else f"{last_part(key)}={as_typed(value)}"
+
+
+def steps_done(run: RecordedRun) -> int:
+    """The number of steps, of which the curve may hold only every tenth."""
+    return max([run.summary.steps, *(run.steps[-1:] + 1).tolist()])
 
 
 def last_part(key: str) -> str:

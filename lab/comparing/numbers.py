@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lab.comparing.labels import differing_keys, labels, settings, usual_settings
+from lab.comparing.labels import differing_keys, labels, settings, typed_keys, usual_settings
 from lab.comparing.selection import matching
 from lab.errors import UserError
 from lab.jsonable import printable
@@ -121,7 +121,8 @@ class Comparison:
         if len(groups) < len(runs):  # several seeds are no name for a row
             for config in configs:
                 del config["seed"]
-        self.keys, self.usual = differing_keys(configs), usual_settings(configs)
+        self.keys = differing_keys(configs, typed_keys(runs))
+        self.usual = usual_settings(configs)
         names = [self._name(g[0]) if len(g) == 1 else g[0].summary.function for g in groups]
         called = labels(configs, self.keys, self.usual, names)
         chosen = (

@@ -32,6 +32,7 @@ DASHES = ("--", ":", "-.", (0, (8, 3)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)), (0
 LARGEST_RISE = 100.0  # times its first loss; a curve that rises beyond would press the others flat
 MOST_VERDICTS, MOST_LABELS = 10, 40  # rows of which the legend says the differences, the label
 LABEL_CHARACTERS = 36
+FEW_POINTS = 30  # a curve with so few points shows each of them
 MARKS = {"^": "▲ first difference", "x": "x goes on above, or is not finite"}
 
 Curve = tuple[np.ndarray, np.ndarray]  # steps and values; inf where a value is not drawn
@@ -58,7 +59,7 @@ def plot_format(file: Path) -> str:
         UserError: matplotlib doesn't know it, or `file` is a folder, a device or a pipe.
     """
     kind = file.suffix[1:].lower() or "png"
-    known = FigureCanvasBase.get_supported_filetypes()
+    known = sorted({*FigureCanvasBase.get_supported_filetypes()} - {"pgf"})  # that needs LaTeX
     if kind not in known:
         raise UserError(
             f"{file}: {kind} is not a supported image format; use one of {', '.join(known)}"
@@ -75,14 +76,20 @@ def figure_of(comparison: Comparison) -> Figure:
     runs = [entry.run for row in rows for entry in row.entries]
     # If every curve rises, no curve is pressed flat by the others.
     rise = LARGEST_RISE if any(_below(run, LARGEST_RISE).all() for run in runs) else math.inf
-    figure = Figure(figsize=(11, 6.5), layout="constrained")
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
     few = len(rows) <= MOST_VERDICTS
+    called = [
+        "\n  ".join([textwrap.fill(row.label, LABEL_CHARACTERS), *(_verdict(row) if few else [])])
+        for row in rows
+    ]
+    lines = "\n".join(called[:MOST_LABELS]).count("\n") + 3
+    height = max(6.5, lines * (0.2 if few else 0.155))  # inches; the legend must fit
+    figure = Figure(figsize=(11, height), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
     dashes = itertools.chain("-", itertools.cycle(DASHES))
-    for row, colour, dash in zip(rows, itertools.cycle(COLOURS), dashes, strict=False):
-        label = [textwrap.fill(row.label, LABEL_CHARACTERS), *(_verdict(row) if few else [])]
+    styles = zip(rows, called, itertools.cycle(COLOURS), dashes, strict=False)
+    for row, label, colour, dash in styles:
         width = (3.2 if row is comparison.reference else 1.7) if few else 1.2
-        style = {"color": colour, "ls": dash, "lw": width, "label": "\n  ".join(label)}
+        style = {"color": colour, "ls": dash, "lw": width, "label": label}
         pairs = [(entry.run, entry.difference) for entry in row.entries]
         _draw(above, [_shown(run, run.steps, run.losses, rise) for run, _ in pairs], style)
         _draw(below, [_shown(r, d.steps, d.relative, rise) for r, d in pairs if d], style)
@@ -133,14 +140,23 @@ def _draw(axes: Axes, curves: Sequence[Curve], style: dict[str, Any]) -> None:
     thin = {"lw": 0.7, "ls": "-", "alpha": 0.6, "label": ""} if len(curves) > 1 else {}
     for steps, values in curves:
         axes.plot(steps, values, **style | thin)
+        # A point without a neighbour that is drawn, on a logarithmic axis, would not be seen.
+        drawn = np.pad(np.isfinite(values) & (values > 0), 1)
+        alone = drawn[1:-1] & ~drawn[:-2] & ~drawn[2:]
+        if len(steps) <= FEW_POINTS:
+            alone[:] = True
+        axes.plot(steps[alone], values[alone], ".", c=style["color"], ms=4)
         if not np.isfinite(values).all():
             _mark(axes, "x", steps[~np.isfinite(values)][0], 1.0, style["color"])
     if thin:
         common = functools.reduce(np.intersect1d, [steps for steps, _ in curves])
         at_common = np.ma.masked_invalid([v[np.isin(steps, common)] for steps, v in curves])
+        if (at_common >= 0).all():
+            at_common = np.ma.masked_equal(at_common, 0)  # which a logarithmic axis can't show
         low, high = at_common.min(axis=0), at_common.max(axis=0)
         axes.fill_between(common, low, high, color=style["color"], alpha=0.12, lw=0)
-        axes.plot(common, np.median(at_common.data, axis=0), **style)
+        median = np.median([v[np.isin(steps, common)] for steps, v in curves], axis=0)
+        axes.plot(common, median, **style)
 
 
 def _mark(axes: Axes, marker: str, step: int, height: float, colour: Any) -> None:

@@ -101,7 +101,7 @@ class Training:
     def __init__(self, run: RecordedRun, steps: int, by_layer: bool) -> None:
         if not isinstance(run.summary.config.get("model"), dict):
             raise UserError("its summary does not say what it was made of")
-        if not run.summary.steps:
+        if not len(run.steps):
             reason = run.summary.error or run.summary.status
             raise UserError(f"it did not complete a step: {reason}")
         self.config = recorded_config(run.folder)

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+from lab.comparing.labels import settings, steps_done
 from lab.comparing.numbers import Comparison, Difference
 from lab.comparing.selection import Selection, select
-from lab.comparing.table import status, steps_done, table
+from lab.comparing.table import status, table
 from lab.errors import UserError
 from lab.jsonable import jsonable, printable
 from lab.recording.reading import RecordedRun, Skipped, notes, read_runs
@@ -63,7 +64,7 @@ def print_comparison(comparison: Comparison, selection: Selection, command: Sequ
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(table(comparison, width))
     if failed := selection.failed:
-        name, error = printable(failed[0].folder.name), failed[0].summary.error
+        name, error = printable(failed[0].folder.name), why_no_step(failed[0])
         print(f"{_runs(len(failed))} never made a step; {name}: {error}")
     if others := selection.others:
         total = sum(len(runs) for _, runs in others)
@@ -72,6 +73,11 @@ def print_comparison(comparison: Comparison, selection: Selection, command: Sequ
             filters = [word for pair in settings for word in ("--filter", "=".join(pair))]
             print(f"  {_runs(len(runs))}: {shlex.join([*command, *filters])}")
     sys.stdout.flush()
+
+
+def why_no_step(run: RecordedRun) -> str:
+    """Why a run has no point."""
+    return run.summary.error or f"it has written no point yet, and its status is {status(run)}"
 
 
 def _runs(count: int) -> str:
@@ -108,6 +114,7 @@ def as_records(comparison: Comparison) -> list[dict[str, Any]]:
             {"name": entry.name, "label": row.label, "reference": row is comparison.reference}
             | {"steps": steps_done(entry.run), "points": len(entry.run.steps)}
             | {"status": status(entry.run), "not_comparable": entry.not_comparable}
+            | {key: settings(entry.run).get(key) for key in comparison.keys}
             | {key: getattr(entry.run.summary, key) for key in OF_A_RUN}
             | {key: getattr(entry.difference, key, None) for key in OF_A_DIFFERENCE}
             for row in comparison.rows

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from lab.comparing.labels import VALUE_ALONE, as_typed, last_part
+from lab.comparing.labels import VALUE_ALONE, as_typed, last_part, steps_done
 from lab.comparing.numbers import Comparison, Row
 from lab.recording.reading import RecordedRun
 
@@ -72,11 +72,6 @@ def _aligned(
         columns = [name for name in columns if name != optional[0]]
         return _aligned(rows, columns, width, optional[1:])
     return lines
-
-
-def steps_done(run: RecordedRun) -> int:
-    """The number of steps, of which the curve may hold only every tenth."""
-    return int(run.steps[-1]) + 1
 
 
 def status(run: RecordedRun) -> str:

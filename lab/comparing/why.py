@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from lab.comparing.causes import Difference, cause, maker, went_in
-from lab.comparing.labels import differing_keys, labels, settings
+from lab.comparing.labels import differing_keys, labels, settings, steps_done, typed_keys
 from lab.comparing.replay import Training, equal, pairs, unequal
 from lab.errors import UserError
 from lab.recording.reading import RecordedRun
@@ -46,11 +46,11 @@ def why(run: RecordedRun, reference: RecordedRun) -> str:
 
 def _lines(runs: tuple[RecordedRun, RecordedRun]) -> Iterator[str]:
     configs = [settings(run) for run in runs]
-    keys = differing_keys(configs)
+    keys = differing_keys(configs, typed_keys(runs))
     differ = {key: (configs[0].get(key), configs[1].get(key)) for key in keys}
     long_names = labels(configs, keys, {}, PLAIN_NAMES)
     names = long_names if max(map(len, long_names)) <= LONGEST_NAME else PLAIN_NAMES
-    steps = min(run.summary.steps for run in runs)
+    steps = min(map(steps_done, runs))
     trainings: list[Training] = []
     for run, name in zip(runs, names, strict=True):
         try:
@@ -101,8 +101,9 @@ def _doubts(
             compiled = " with torch.compile" if training.config.compile else ""
             yield (
                 f"The replay does not give the recorded losses of {name}: {training.mismatch}. "
-                f"That run used PyTorch {run.summary.torch}{compiled}, perhaps on another machine; "
-                f"this is PyTorch {torch.__version__}. What follows is about the replay."
+                "Perhaps the code of a Function has changed since, or draws random numbers of its "
+                f"own; or that run, of PyTorch {run.summary.torch}{compiled}, used another machine "
+                f"than this one, of PyTorch {torch.__version__}. What follows is about the replay."
             )
     first, second = (run.summary.torch for run in runs)
     if first != second:

@@ -34,14 +34,19 @@ def backward_in_words(config: Config) -> str:
     loss = data.loss(model(data.x), data.y)
     blocks = [f"loss {loss.item():.4g}, and its backward:"]
 
-    def say(title: str, came_in: Gradients, out: Gradients = ()) -> None:
-        blocks.append("\n".join([title, *_described("in ", came_in), *_described("out", out)]))
+    def begin(title: str, came_in: Gradients) -> None:
+        blocks.append("\n".join([title, *_described("in ", came_in)]))
+
+    def end(out: Gradients) -> None:
+        blocks[-1] = "\n".join([blocks[-1], *_described("out", out)])
 
     for node in nodes_between(loss.grad_fn):
         title = ", ".join(filter(None, [node.name(), users_line(node), _saved(node)]))
-        node.register_hook(lambda out, came_in, title=title: say(title, came_in, out))
+        # Before and after the node, which may edit what came in. Autograd calls one at a time.
+        node.register_prehook(lambda came_in, title=title: begin(title, came_in))
+        node.register_hook(lambda out, _: end(out))
     for name, weight in model.named_parameters():
-        weight.register_hook(lambda grad, name=name: say(f"{name}.grad", [grad]))
+        weight.register_hook(lambda grad, name=name: begin(f"{name}.grad", [grad]))
     loss.backward()
     return "\n\n".join(blocks)
 

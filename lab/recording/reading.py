@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from lab.jsonable import printable
 from lab.recording.curve import CURVE, read_curve
 from lab.recording.summary import SUMMARY, Damaged, Summary
 
@@ -63,7 +64,7 @@ def read_runs(paths: Iterable[Path]) -> tuple[list[RecordedRun], list[Skipped]]:
 
 def notes(skipped: Iterable[Skipped]) -> list[str]:
     """A line for each path that was not used."""
-    return [f"skipped {one.path}: {one.reason}" for one in skipped]
+    return [f"skipped {printable(str(one.path))}: {one.reason}" for one in skipped]
 
 
 def find_runs(path: Path) -> tuple[list[Path], list[Path]]:
@@ -71,12 +72,17 @@ def find_runs(path: Path) -> tuple[list[Path], list[Path]]:
 
     A file in a run folder stands for it, so `outputs/RUN/curve.csv` finds the run; any other file
     holds none. A folder without a run anywhere below is listed once, not again for each folder in
-    it. Hidden folders are not searched.
+    it. Hidden folders are not searched. A folder that may not be read counts as a run.
     """
     if path.is_file() and _holds_run(os.listdir(path.parent)):
         return [path.parent], []
     runs, searched = [], []
-    for name, below, files in os.walk(path):
+
+    def keep(error: OSError) -> None:  # so that the reader says why it can't be read
+        if isinstance(error, PermissionError):
+            runs.append(Path(error.filename))
+
+    for name, below, files in os.walk(path, onerror=keep):
         searched.append(Path(name))
         below[:] = sorted((n for n in below if not n.startswith(".")), key=_natural_order)
         if _holds_run(below + files):
@@ -118,9 +124,9 @@ def read_summary(folder: Path) -> Summary:
 
 
 def _read(file: Path) -> bytes:
-    if not file.is_file():  # reading a pipe of that name might never end
-        raise Damaged(f"{file.name} is missing")
     try:
+        if not file.is_file():  # reading a pipe of that name might never end
+            raise Damaged(f"{file.name} is missing")
         return file.read_bytes()
     except OSError as error:
         raise Damaged(f"{file.name} can't be read: {error.strerror}") from error

@@ -32,6 +32,14 @@ TANH = {"model": {"activation": {"_target_": "torch.tanh"}}, "function": {"layou
         # A run of an older edition, without the key, is not set apart by it.
         ([{"config": {"threads": "auto"}}, {"config": {}}], ["0", "1"]),
         ([{"function": "a$b"}, {"function": "c"}], ["a$b", "c"]),
+        # What was typed is said, whatever choice could have set it, and where one run has none.
+        ([ADAM | {"overrides": ["optimizer=adam", "optimizer.lr=0.1"]}, {}],
+         ["adam lr=0.1", "manual_sgd lr=1e-06"]),
+        ([{"config": {"optimizer": {"lr": 0.1, "amsgrad": True}},
+           "overrides": ["+optimizer.amsgrad=true"]},
+          {"config": {"optimizer": {"lr": 0.1}}}], ["amsgrad=true", "1"]),
+        ([{"model": "exercise_network"}, {"function": "relu"}],
+         ["myrelu exercise_network", "relu two_layer_net"]),
     ],
 )  # fmt: skip
 def test_a_label_says_what_differs(run, changes, labels):

@@ -14,6 +14,7 @@ from torch.nn.functional import mse_loss
 
 import compare
 from lab.comparing.why import why
+from lab.recording.diagnosis import Diverged
 from lab.recording.reading import read_run
 
 SMALL = ("data.samples=8", "data.features=5", "model.hidden=4", "data.targets=2", "steps=3")
@@ -82,6 +83,23 @@ def test_kink(explain):
     line = next(number for number, code in enumerate(lines, 1) if "def backward" in code)
     file = os.path.relpath(HOME / "functions/myrelu.py")
     assert f"MyReLU ({file}:{line}) in myrelu, torch.relu in relu" in text
+
+
+def test_no_kink_where_the_slopes_are_the_same(explain):
+    text = explain("function=black_box", "function.activation._target_=torch.tanh")
+    assert "Cause: a different backward" in text and "kink" not in text
+
+
+def test_a_setting_that_was_typed_beside_another_function_is_named(explain):
+    text = explain("function=builtin", "function=relu model.init=he", *SMALL)
+    assert "model.init=normal and model.init=he" in text
+
+
+def test_a_loss_that_is_not_finite_at_once(run_in, tmp_path):
+    with pytest.raises(Diverged, match="no update was made before it"):
+        run_in("function.activation._target_=torch.log", *SMALL, folder="log")
+    runs = [read_run(run_in(*SMALL, folder="relu").folder), read_run(tmp_path / "log")]
+    assert "The outputs first differ at step 0" in words(why(*runs))
 
 
 def test_a_wrong_gradient(explain):
@@ -320,7 +338,9 @@ def test_a_run_that_cannot_be_trained_again(run_in, tmp_path, monkeypatch):
     assert "gone" in text
     assert len(text.splitlines()) <= 2
     failed = dataclasses.replace(
-        run, summary=dataclasses.replace(run.summary, steps=0, error="it broke")
+        run,
+        summary=dataclasses.replace(run.summary, steps=0, error="it broke"),
+        steps=run.steps[:0],
     )
     assert "did not complete a step: it broke" in words(why(other, failed))
 
