@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -22,7 +23,9 @@ from lab.checking.numbers import (
     as_real,
     broadcasts,
     element_text,
+    equal_with_nan,
     index_text,
+    is_returned,
     slopes_of,
     worst_element,
 )
@@ -46,7 +49,8 @@ def wrong_gradient(
     """
     where = elsewhere
     compared = [sample[position] for sample in samples if position in sample]
-    shown = max(compared, key=lambda c: (bool(c.not_finite.any()), int(c.wrong.sum())))
+    compared.sort(key=lambda c: (bool(c.not_finite.any()), int(c.wrong.sum())), reverse=True)
+    shown = compared[0]
     case = shown.case
     marked = shown.not_finite if shown.not_finite.any() else shown.wrong
     if len(compared) > 1 or not all(map(can_need_grad, case.args)):
@@ -74,30 +78,42 @@ def wrong_gradient(
     )
     kind, cause = ("wrong value", "") if elsewhere else _cause(position, samples, compared)
     table = "" if cause else table_of(shown, marked)
-    step = "" if cause else _step_in(case)
+    step = "" if cause or by_surrogate else _step_in(case, position)
     declare = say("declare surrogate")
     hints = [cause or say("rederive"), say("steps", step=step) if step else ""]
-    hints += [declare] if elsewhere or step else []
+    hints += [declare] if step or (elsewhere and not by_surrogate) else []
     if all(map(_is_identity, compared)):  # it is there for its backward, as a gradient reversal is
         hints = [cause, say("identity", name=name), declare]
     hint = " ".join(filter(None, hints))
     return Finding(kind, f"{text} {hint}", hint, table, name)
 
 
-def _step_in(case: Case) -> str:
-    """The first function that forward calls and whose derivative is 0 everywhere, or nothing."""
-    called: list[str] = []
+def _step_in(case: Case, position: int) -> str:
+    """The first function without a slope that forward calls on what an input moves, or nothing."""
+    moved = case.changed(lambda arg: arg * 1.1 + 0.37, [position])
+    with suppress(Exception):  # forward may refuse the moved input
+        for (name, given), (_, then) in zip(_steps_of(case), _steps_of(moved), strict=False):
+            if not equal_with_nan(given, then):
+                return name
+    return ""
+
+
+def _steps_of(case: Case) -> list[tuple[str, torch.Tensor]]:
+    """The functions without a slope that forward calls, each with the tensor that it is given."""
+    called: list[tuple[str, torch.Tensor]] = []
 
     class Listening(TorchFunctionMode):
         def __torch_function__(
             self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None
         ) -> Any:
-            called.append(getattr(function, "__name__", "").strip("_"))
+            name = getattr(function, "__name__", "").strip("_")
+            if name in STEPS and isinstance(args[0], torch.Tensor):
+                called.append((name, args[0].clone()))
             return function(*args, **(kwargs or {}))
 
     with Listening():
         case.outputs(*case.leaves())
-    return next((name for name in called if name in STEPS), "")
+    return called
 
 
 def table_of(comparison: Comparison, marked: torch.Tensor) -> str:
@@ -148,8 +164,10 @@ def _cause(
         return "all zero", say("all zero")
     if factor := _factor(compared):
         return "constant factor", factor
+    by_surrogate = callable(getattr(compared[0].case.target, "surrogate", None))
+    what = "The surrogate" if by_surrogate else "Forward"
     found = [
-        (kind, say(key))
+        (kind, say(key, what=what))
         for kind, key, prediction in HYPOTHESES
         if all(_predicts(prediction, c) for c in compared)
     ]
@@ -159,7 +177,8 @@ def _cause(
     if len(found) != 1:
         return "wrong value", ""
     kind, words = found[0]
-    return kind, f"{words} {say('declare surrogate')}" if kind == "no mask" else words
+    may_declare = kind == "no mask" and not by_surrogate
+    return kind, f"{words} {say('declare surrogate')}" if may_declare else words
 
 
 def _predicts(prediction: Prediction, comparison: Comparison) -> bool:
@@ -183,8 +202,11 @@ def _factor(compared: list[Comparison]) -> str:
     factors = [f for f, _ in known]
     if not factors or any(map(math.isnan, factors)) or not _telling(compared, factors[0]):
         return ""
-    for side, of in enumerate(("output but not of the input", "input but not of the output")):
-        sizes = [_reduced_sizes(c)[side] for _, c in known]
+    every = [_sizes(c) for _, c in known]
+    for of in every[0]:
+        sizes = [some.get(of, 1) for some in every]
+        if of.startswith("dimension") and len({*sizes}) == 1:
+            continue  # a factor may be equal to one size by chance
         pairs = list(zip(factors, sizes, strict=True))
         if 1 not in sizes and all(abs(f * n - 1) < 1e-5 for f, n in pairs):
             return say("mean for sum", size=sizes[0], of=of)
@@ -204,7 +226,10 @@ def _factor(compared: list[Comparison]) -> str:
 
 def _is_identity(comparison: Comparison) -> bool:
     unit = torch.eye(*comparison.numerical.shape, dtype=torch.float64)
-    return torch.allclose(comparison.numerical, unit.to(comparison.numerical), atol=1e-5)
+    returned = is_returned(comparison.case, comparison.position)
+    return returned and torch.allclose(
+        comparison.numerical, unit.to(comparison.numerical), atol=1e-5
+    )
 
 
 def _telling(compared: list[Comparison], factor: float) -> bool:
@@ -224,10 +249,17 @@ def _factor_of(comparison: Comparison) -> float | None:
     return factor if _equal(comparison, factor * numerical) and factor != 0 else math.nan
 
 
-def _reduced_sizes(comparison: Comparison) -> tuple[int, int]:
-    """The product of the output's sizes that the input lacks, and the other way round."""
+def _sizes(comparison: Comparison) -> dict[str, int]:
+    """Sizes that a mean may run over, by what they are the sizes of."""
     outputs, inputs = Counter(_outputs(comparison)[0].shape), Counter(_arg(comparison).shape)
-    return math.prod((outputs - inputs).elements()), math.prod((inputs - outputs).elements())
+    sizes = {
+        "the dimensions of the output but not of the input": (outputs - inputs).elements(),
+        "the dimensions of the input but not of the output": (inputs - outputs).elements(),
+    }
+    name = comparison.case.names[comparison.position]
+    dims = {f"dimension {d} of {name}": n for d, n in enumerate(_arg(comparison).shape)}
+    alone = {of: n for of, n in dims.items() if list(dims.values()).count(n) == 1}
+    return {of: math.prod(some) for of, some in sizes.items()} | alone
 
 
 # ---- The gradient of another input --------------------------------------------------------------
@@ -369,7 +401,7 @@ def _last_index_wins(comparison: Comparison) -> torch.Tensor | None:
     indices = [
         arg
         for arg in comparison.case.args
-        if isinstance(arg, torch.Tensor) and not can_need_grad(arg) and arg.dtype != torch.bool
+        if isinstance(arg, torch.Tensor) and arg.dtype in (torch.int64, torch.int32)
     ]
     if not any(index.unique().numel() < index.numel() for index in indices):
         return None

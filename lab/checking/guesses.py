@@ -83,7 +83,7 @@ def guessed_cases(target: Any, device: str) -> tuple[list[Case], list[Finding]]:
         cases += trial.variants(guess)
         notes += more
     cases += trial.with_other_values(guess, parameters)
-    if COMPLEX_WORDS & _words_of(target):
+    if trial.is_complex:
         other = replace(in_complex(cases[0]), is_guess=True)
         cases += [] if trial.problem_with(other.args) else [other]
     return cases, notes
@@ -97,6 +97,10 @@ class _Trial:
         self.said: dict[str, str] = {}
         self.crashes: list[Crash] = []
         self.tries, self.answered = 0, False
+        # A real formula may compute inside with complex numbers, as with those of an FFT.
+        words = _words_of(target)
+        self.is_complex = bool(COMPLEX_WORDS & words) and not any("fft" in word for word in words)
+        self.domains = DOMAINS if self.is_complex else DOMAINS[:-1]
 
     def best(self, chosen: list[inspect.Parameter]) -> Guess | None:
         """The first guess that forward takes and backward fits; else the first that fits less."""
@@ -140,11 +144,13 @@ class _Trial:
             excused = RAISES if len(shapes) == 1 else SUMMED
             if taken and min(taken) <= excused and likely.is_by_chance(shapes):
                 continue
-            for domain in DOMAINS:
+            for domain in self.domains:
                 guess = Guess(chosen, kinds, shapes, domain)
                 args, problem = self.answer(guess)
                 if args is not None:
                     fit = self.fit(args)
+                    if fit == WRONG_SHAPE and RAISES in taken and likely.is_by_chance(shapes):
+                        break  # it says less than likely shapes on which backward raises
                     taken.setdefault(fit, guess._replace(args=args, fit=fit))
                 if args is not None or (problem != INFINITE and not every_domain):
                     break
@@ -272,7 +278,7 @@ class _Trial:
         whole = [*guess.args, *(p.default for p in parameters[len(guess.args) :])]
         changed: list[Any] = []
         for position, (parameter, value) in enumerate(zip(parameters, whole, strict=False)):
-            others = self.other_values(parameter, value)
+            others = self.other_values(value)
             for other in others:
                 args = (*whole[:position], other, *guess.args[position + 1 :])
                 if not self.problem_with(args):
@@ -290,13 +296,13 @@ class _Trial:
         if changed != whole and not self.problem_with(tuple(changed)):
             yield Case(self.target, tuple(changed), is_guess=True)
 
-    def other_values(self, parameter: inspect.Parameter, value: Any) -> list[Any]:
+    def other_values(self, value: Any) -> list[Any]:
         """Other values for an argument that is not a tensor."""
         if isinstance(value, bool):
             return [not value]
         if isinstance(value, int):
             return [value + 1, value - 1] + [1] * (value < -1)  # an index to ignore
-        if isinstance(value, float) and parameter.default == value:
+        if isinstance(value, float):
             return [round(0.7 * value + 0.1, 6)] + [0.5] * (value > 3)
         if isinstance(value, str):  # the methods compare it with the others
             return [text for text in (*_texts_of(self.target), "mean") if text != value][:3]
@@ -308,7 +314,7 @@ class _Trial:
             return self.crashes[0]  # it fails on everything, for one and the same reason
         tried = [f"{words}: {problem}" for words, problem in list(self.said.items())[:4]]
         tried += [f"and {len(self.said) - 4} more kinds"] if len(self.said) > 4 else []
-        ready = ", ".join(likely.EXAMPLES[likely.kinds_of(p)[0]] for p in parameters)
+        ready = ", ".join(map(likely.example_of, parameters))
         names = ", ".join(p.name for p in parameters)
         text = say("no inputs found", tried="\n".join(tried), ready=ready, names=names)
         return Crash(UserError(text), "on random inputs", "no inputs found")
@@ -370,7 +376,8 @@ def _definite(tensor: torch.Tensor) -> torch.Tensor:
     """A positive definite matrix in place of a square one."""
     if tensor.dim() < 2 or tensor.shape[-2] != tensor.shape[-1]:
         return tensor
-    return tensor @ tensor.mT + torch.eye(tensor.shape[-1])
+    definite = tensor @ tensor.mT + torch.eye(tensor.shape[-1])
+    return (definite + definite.mT) / 2  # symmetric to the last bit
 
 
 def _product_of_sines(*tensors: torch.Tensor) -> torch.Tensor:

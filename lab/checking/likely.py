@@ -25,7 +25,6 @@ TENSOR, MASK, FLAGS, INDEX, ROWS, SAME, NUMBER, INTEGER, COUNT, BOOL, TEXT, FUNC
 TENSORS = (TENSOR, MASK, FLAGS, INDEX, ROWS, SAME)
 
 _TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-EXAMPLES: dict[str, str] = _TABLES["examples"]
 
 
 def _as_tuple(nested: Any) -> Any:
@@ -53,6 +52,12 @@ def kinds_of(parameter: inspect.Parameter) -> list[str]:
     elif by_name and by_name[0] in (NUMBER, INTEGER, COUNT):
         others = [TENSOR, NUMBER, INTEGER]
     return list(dict.fromkeys([*by_name, *others]))
+
+
+def example_of(parameter: inspect.Parameter) -> str:
+    """The code of a value for an argument, as a suggestion to complete."""
+    kind = kinds_of(parameter)[0]
+    return repr(parameter.default) if kind == DEFAULT else _TABLES["examples"][kind]
 
 
 def named(parameter: inspect.Parameter) -> list[str]:

@@ -29,6 +29,7 @@ from lab.checking.numbers import (
     element_text,
     equal_with_nan,
     gradients,
+    is_returned,
     random_grads,
     slopes_of,
     with_graph,
@@ -47,6 +48,7 @@ from lab.checking.samples import (
 )
 from lab.checking.users_code import Crash, users_code
 from lab.checking.verdict import JUMP, Finding, Kink, finding, say
+from lab.graph import function_of, nodes_between
 
 # ---- State and grad_output ----------------------------------------------------------------------
 
@@ -130,14 +132,9 @@ def is_linear(case: Case) -> list[Finding]:
         if close(once, masked) and not close(masked, [s * one[0] for s in slopes]):
             advice = "mask from grad_output"
     words = say(advice)
-    if names := [case.names[i] for i in case.floats if _is_returned(case, i)]:
+    if names := [case.names[i] for i in case.floats if is_returned(case, i)]:
         words = say("identity not linear", name=names[0])
     return [finding("not linear", advice=words)]
-
-
-def _is_returned(case: Case, position: int) -> bool:
-    """Whether forward returns an argument as it is."""
-    return any(equal_with_nan(output, case.args[position]) for output in case.outputs(*case.args))
 
 
 def _first_last_and_rest(tensor: torch.Tensor) -> list[torch.Tensor]:
@@ -244,7 +241,7 @@ def far_from_zero(case: Case, elementwise: bool) -> list[Finding]:
             if comparison.not_finite.any():
                 return [_not_finite(comparison, where)]
             if must_be_right and comparison.wrong.any():
-                return [wrong_gradient(i, [compared], f" {where},")]
+                return [wrong_gradient(i, [compared], f" {where}")]
     return []
 
 
@@ -468,7 +465,10 @@ def second_derivative(case: Case) -> tuple[str, list[Finding]]:
             values = _at(comparison, row, column) | {"right": comparison.numerical[row, column]}
             if broken.any():
                 return "wrong", [finding("second derivative", "second not finite", **values)]
-            return "wrong", [finding("second derivative", why=_why_second(case), **values)]
+            key = "second derivative" if recorded else "second not recorded"
+            return "wrong", [
+                finding("second derivative", key, why=_why_second(case, first), **values)
+            ]
     return "right" if recorded else "no graph", []
 
 
@@ -516,8 +516,12 @@ def _backward_as_case(case: Case) -> Case:
     return twice.coarse() if rounds_to_float32(twice) else twice
 
 
-def _why_second(case: Case) -> str:
-    """The cause, where the graph shows it: a kept tensor that follows a change of the inputs."""
+def _why_second(case: Case, first: Sequence) -> str:
+    """The cause, where the graph shows it: a kept tensor that follows a change of the inputs.
+
+    Args:
+        first: the gradients, with their graph.
+    """
     _, moved = _kept_by_forward(case, case.changed(lambda arg: arg * 1.0001).leaves())
     leaves = case.leaves()
     outputs, kept = _kept_by_forward(case, leaves)
@@ -529,6 +533,10 @@ def _why_second(case: Case) -> str:
             after = gradients(case, outputs, leaves, grads)
             if not all(map(equal_with_nan, before, after)):
                 return say("kept for the second", name=name)
+    inside = [node for grad in first if grad is not None for node in nodes_between(grad.grad_fn)]
+    for function in map(function_of, inside):
+        if function not in (None, case.target):
+            return say("another backward", name=function.__name__)
     return say("unseen by autograd")
 
 

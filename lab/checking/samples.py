@@ -31,6 +31,7 @@ class Case:
             point.
         passive: positions of the tensors that get no gradient, by design.
         precision: relative rounding error of what forward computes.
+        symmetric: whether a matrix that is symmetric is meant to be so.
         is_guess: whether the arguments may never have been meant: if backward raises, they do not
             count.
     """
@@ -43,6 +44,7 @@ class Case:
     watched: tuple[int, ...] | None = None
     passive: tuple[int, ...] = ()
     precision: float = 1e-15
+    symmetric: bool = False
     is_guess: bool = False
 
     @property
@@ -142,6 +144,8 @@ _RANDOM_STATE = torch.Generator().manual_seed(0).get_state()
 
 def _described(arg: Any) -> str:
     if not isinstance(arg, torch.Tensor):
+        if isinstance(arg, torch.nn.Module):
+            return type(arg).__name__
         return (getattr(arg, "__name__", None) or f"{arg}".partition("\n")[0])[:40]
     if arg.dtype == torch.float64:
         return f"{tuple(arg.shape)}"
@@ -227,7 +231,9 @@ def _in_float64(arg: Any, device: str) -> Any:
 
 def in_float32(args: Sequence) -> tuple:
     """The arguments with the real tensors in single precision."""
-    return tuple(a.float() if can_need_grad(a) and not a.is_complex() else a for a in args)
+    return tuple(
+        a.float() if isinstance(a, torch.Tensor) and a.is_floating_point() else a for a in args
+    )
 
 
 def in_complex(case: Case) -> Case:

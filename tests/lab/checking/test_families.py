@@ -832,6 +832,125 @@ def test_a_second_derivative_that_is_not_finite_gets_no_cause():
     assert "not finite" in verdict.findings[0].text and "kept" not in verdict.findings[0].text
 
 
+# ---- What strangers' Functions showed ------------------------------------------------------------
+
+
+class Cholesky(torch.autograd.Function):
+    """Shares the gradient out between the two triangles of a symmetric matrix."""
+
+    @staticmethod
+    def forward(ctx, a):
+        lower = torch.linalg.cholesky(a)
+        ctx.save_for_backward(a)
+        return lower
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (a,) = ctx.saved_tensors
+        with torch.enable_grad():
+            a = a if a.requires_grad else a.detach().requires_grad_()
+            lower = torch.linalg.cholesky(a)
+        (grad,) = torch.autograd.grad(lower, a, grad_output, create_graph=torch.is_grad_enabled())
+        return (grad + grad.mT) / 2
+
+
+def test_a_special_symmetric_matrix_beside_a_general_one():
+    special, general = torch.eye(3) * 2 + 0.3, torch.tensor([[2.0, 0.5], [0.5, 1.0]])
+    verdict = check_function(Cholesky, sample_inputs=[(special,), (general,)])
+    assert verdict.right, verdict.report()
+    assert check_function(Cholesky).right
+
+
+def test_a_real_formula_that_computes_with_complex_numbers_is_not_tried_on_them():
+    def forward(ctx, signal):
+        ctx.save_for_backward(signal)
+        return torch.fft.rfft(signal).abs() ** 2
+
+    def backward(ctx, g):
+        spectrum = torch.fft.rfft(x_of(ctx))
+        full = torch.zeros(x_of(ctx).shape, dtype=spectrum.dtype)
+        full[..., : spectrum.shape[-1]] = 2 * g * spectrum.conj()
+        return torch.fft.fft(full).real
+
+    assert check_function(function(forward, backward)).kinds in ([], ["second derivative"])
+
+
+def test_a_summand_is_not_returned_unchanged():
+    residual = function(lambda ctx, x, w: x + w.tanh(), lambda ctx, g: (2 * g, g))
+    assert "unchanged" not in text_of(check_function(residual))
+
+
+def test_the_size_in_a_sentence_is_that_of_the_element_shown():
+    mean = function(one(lambda x: (x**2).mean()), lambda ctx, g: g * 2 * x_of(ctx))
+    samples = [(torch.randn(2, 3),), (torch.randn(5, 4),)]
+    assert "20 times" in text_of(check_function(mean, sample_inputs=samples))
+
+
+def test_a_mean_over_one_dimension():
+    batch_mean = function(one(lambda x: (x**2).sum() / len(x)), lambda ctx, g: g * 2 * x_of(ctx))
+    samples = [(torch.randn(4, 3),), (torch.randn(5, 3),)]
+    said = text_of(check_function(batch_mean, sample_inputs=samples))
+    assert "the size of dimension 0 of" in said
+
+
+def test_no_step_is_blamed_for_a_gradient_that_is_not_flat():
+    def forward(ctx, x, table):
+        ctx.index = (x.abs() * 3).floor().long() % 5
+        return table[ctx.index] * 2
+
+    rows = function(forward, lambda ctx, g: (None, torch.zeros(5).index_add(0, ctx.index, g)))
+    rows.no_gradient = ("x",)
+    samples = [(torch.tensor([0.1, 0.5, 1.2]), torch.randn(5))]
+    said = text_of(check_function(rows, sample_inputs=samples))
+    assert "floor" not in said and "surrogate" not in said
+
+
+def test_a_declared_surrogate_is_not_declared_again():
+    rounded = function(one(torch.round), lambda ctx, g: g)
+    rounded.surrogate = staticmethod(lambda x: x.clamp(-1, 1))
+    samples = [(torch.tensor([-2.2, -0.4, 0.3, 1.7]),)]
+    said = text_of(check_function(rounded, sample_inputs=samples))
+    assert "The surrogate is flat there" in said and "declare" not in said
+
+
+def test_a_sparse_argument_beside_a_wrong_gradient():
+    def forward(ctx, matrix, x):
+        ctx.matrix = matrix
+        return torch.sparse.mm(matrix, x)
+
+    product = function(forward, lambda ctx, g: (None, 3 * torch.sparse.mm(ctx.matrix.t(), g)))
+    samples = [(torch.eye(3).to_sparse(), torch.randn(3, 2))]
+    assert check_function(product, sample_inputs=samples).kinds == ["constant factor"]
+    product = function(forward, lambda ctx, g: (None, torch.sparse.mm(ctx.matrix.t(), g)))
+    assert "float32" not in text_of(check_function(product, sample_inputs=samples))
+
+
+def test_a_suggestion_of_samples_holds_the_defaults():
+    picky = function(lambda ctx, x, options, p=2.0: x * options["slope"], lambda ctx, g: g)
+    assert "2.0," in text_of(check_function(picky))
+
+
+def test_a_second_function_in_backward_is_named():
+    class WrongTwice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, g):
+            ctx.save_for_backward(x, g)
+            return 2 * x * g
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, g = ctx.saved_tensors
+            return grad * g, grad * 2 * x
+
+    outer = function(one(torch.square), lambda ctx, g: WrongTwice.apply(x_of(ctx), g))
+    assert "applies WrongTwice" in text_of(check_function(outer))
+
+
+def test_a_target_that_was_tried_as_a_number_is_not_vouched_for():
+    pinball = function(lambda ctx, x, target: x * target, lambda ctx, g: (g * 0.3, None))
+    assert check_function(pinball).words != "exact"
+
+
 class ForwardMode(torch.autograd.Function):
     @staticmethod
     def forward(x):
