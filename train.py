@@ -69,7 +69,9 @@ def train(config: Config, folder: Path) -> Run:
 def accuracy(model: torch.nn.Module, data: Data) -> torch.Tensor:
     """The fraction of the test set that is classified correctly, a scalar."""
     assert data.x_test is not None
+    model.eval()  # without dropout
     correct = model(data.x_test).argmax(dim=1) == data.y_test
+    model.train()
     return correct.to(data.x_test.dtype).mean()
 
 

@@ -25,6 +25,14 @@ PYTORCHS_THREADS = torch.get_num_threads()  # before a run has set a number of i
 MULTIPLICATIONS_FOR_THREADS = 10**8
 
 
+# What a run calls of each part.
+METHODS = {
+    "data": ("x", "y", "x_test", "loss", "to"),
+    "model": ("named_parameters", "state_dict", "load_state_dict", "to"),
+    "optimizer": ("step", "zero_grad", "state_dict", "load_state_dict"),
+}
+
+
 class Optimizer(Protocol):
     """The methods that the loop calls; those of `torch.optim` and `ManualSGD` have them."""
 
@@ -64,13 +72,15 @@ def build(config: Config, group: str, *args: Any) -> Any:
     """
     described = getattr(config, group)
     try:
-        return _without_hydra(instantiate(described, _convert_="all", _partial_=True))(*args)
+        part = _without_hydra(instantiate(described, _convert_="all", _partial_=True))(*args)
     except InstantiationException as error:
-        where = re.search(r"full_key: (\S+)", str(error))
-        key = f"{group}.{where[1]}" if where else group
-        # The model takes its layers and its activation from the function's file.
-        key = re.sub(r"^model\.(?=(linear|activation)\b)", "function.", key)
-        raise UserError(f"{key} can't be made: {_root_cause(error)}") from error
+        fault = _first(error)
+        if not users_lines(fault):
+            where = re.search(r"full_key: (\S+)", str(error))
+            key = f"{group}.{where[1]}" if where else group
+            # The model takes its layers and its activation from the function's file.
+            key = re.sub(r"^model\.(?=(linear|activation)\b)", "function.", key)
+            raise UserError(f"{key} can't be made: {_in_words(fault)}") from error
     except (TypeError, ValueError) as error:
         if users_lines(error):
             raise
@@ -79,6 +89,12 @@ def build(config: Config, group: str, *args: Any) -> Any:
             names = inspect.signature(get_object(described["_target_"])).parameters
             takes = f"; it takes {', '.join(names)}"
         raise UserError(f"{group}: {error}{takes}") from error
+    else:
+        if lacking := [name for name in METHODS.get(group, ()) if not hasattr(part, name)]:
+            made = f"{described['_target_']} makes a {type(part).__name__}"
+            raise UserError(f"{group}: {made}, which has no {lacking[0]}; see docs/parts.md")
+        return part
+    raise fault  # in the user's own code, so with the traceback of that code
 
 
 def _without_hydra(part: Any) -> Any:
@@ -89,10 +105,15 @@ def _without_hydra(part: Any) -> Any:
     return functools.partial(part.func, *map(_without_hydra, part.args), **keywords)
 
 
-def _root_cause(error: BaseException) -> str:
-    """What the first error in a chain says, in one line."""
+def _first(error: BaseException) -> BaseException:
+    """The first error in a chain."""
     while error.__cause__ is not None:
         error = error.__cause__
+    return error
+
+
+def _in_words(error: BaseException) -> str:
+    """What an error says, in one line."""
     if isinstance(error, ModuleNotFoundError) and error.name:
         # `functions.MyRelu` is taken for a module where the class is misspelt.
         parent, _, name = error.name.rpartition(".")
@@ -134,6 +155,9 @@ def check_fits(model: nn.Module, function: str) -> None:
         name = type(output).__name__
         raise UserError(f"function={function} names the Function {name} itself; write {name}.apply")
     got = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+    if tried is not None and got == wanted and output.dtype != tried.dtype:
+        given = f"{tried.dtype} gave {output.dtype}"
+        raise UserError(f"function={function} must keep the dtype of its input, and {given}")
     if got != wanted:
         raise UserError(
             f"function={function} does not fit: {needs}, and {wanted or 'two numbers'} gave {got}"

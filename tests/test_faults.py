@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import HOME, THREADS
 
+from lab.recording.summary import Summary
 from tests.faulty import faulty
 from tests.typed import typed
 
@@ -39,7 +41,21 @@ def summaries(cwd: Path) -> list[dict]:
         (["function.layout=out_in"], "function.layout can't be changed"),
         (["experiment=descend", "data=random"], "it needs data=nothing"),
         (["hydra.run.dir=outputs"], "hydra.run.dir=outputs is not possible"),
-        (["resume=outputs/NOPE"], "there is no run in it"),
+        (["resume=outputs/NOPE"], "outputs/NOPE does not exist"),
+        (['resume="~/x"'], "~/x does not exist"),
+        (["resume=."], "there is no run in it"),
+        (["--lr", "0.1"], "write optimizer.lr=0.1"),
+        (["--epochs=10"], "write steps=10"),
+        (["steps=3", "-m", "seed=0,1"], "put -m first"),
+        (["experiment=kink,official"], "one experiment at a time"),
+        (["device=0"], "device=0 is not valid"),
+        (["model=cubic"], "it needs data=sine"),
+        (["model=point", "data=sine"], "it needs data=nothing"),
+        (["data=sine"], "experiment=sine fits data=sine"),
+        (["function.activation=null"], "function.activation is missing"),
+        (["data._target_=builtins.dict"], "has no x; see docs/parts.md"),
+        (["optimizer._target_=builtins.list", "~optimizer.lr"], "has no step; see docs/parts.md"),
+        (["function.activation._target_=torch.Tensor.double"], "must keep the dtype"),
         (["--experimental-rerun", "nofile"], "nofile"),
         (["device=gpu"], "device=gpu is not a device; use cpu"),
     ],
@@ -52,6 +68,7 @@ def test_a_mistake_is_one_line(tmp_path, arguments, says):
     assert says in line
     assert "Traceback" not in run.err
     assert summaries(tmp_path) == []
+    assert not [path for path in tmp_path.iterdir() if path.is_dir() and path.name != "outputs"]
 
 
 @pytest.mark.parametrize(
@@ -119,6 +136,73 @@ def test_a_resumed_run_stays_in_its_folder(tmp_path):
     with typed("resume=a", "hydra.run.dir=b", "steps=9", cwd=tmp_path) as run:
         assert run.wait() == 2
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.json")} == before
+
+
+def test_a_warning_before_the_run_begins_stops_nothing(tmp_path):
+    (tmp_path / "warns.py").write_text(
+        "import warnings\nimport torch\n\n\n"
+        "def relu(x):\n    warnings.warn('mind')\n    return torch.relu(x)\n"
+    )
+    with typed(*SHORT, "function.activation._target_=warns.relu", cwd=tmp_path) as run:
+        assert run.wait() == 0, run.err
+
+
+def test_a_reader_of_the_lines_that_ends_stops_no_training(tmp_path):
+    line = (
+        f"{sys.executable} {HOME / 'train.py'} steps=3000 hydra.run.dir=run {' '.join(SHORT[1:])}"
+    )
+    subprocess.run(["bash", "-c", f"{line} 2>&1 | head -1"], cwd=tmp_path, check=True)
+    assert summaries(tmp_path)[0]["status"] == "finished"
+
+
+def test_a_run_that_was_stopped_at_its_end_is_ended(tmp_path):
+    with typed(*SHORT, "log_every=2", "hydra.run.dir=run", cwd=tmp_path) as run:
+        assert run.wait() == 0, run.err
+    folder = tmp_path / "run"
+    curve = (folder / "curve.csv").read_bytes()
+    before = Summary.from_json((folder / "summary.json").read_bytes())
+    dataclasses.replace(before, status="running").write(folder)
+    (folder / "weights.pt").unlink()
+    with typed("resume=run", cwd=tmp_path) as run:
+        assert run.wait() == 0, run.err
+    assert (folder / "weights.pt").is_file()
+    assert (folder / "curve.csv").read_bytes() == curve
+    assert Summary.from_json((folder / "summary.json").read_bytes()) == before
+    with typed("resume=run", cwd=tmp_path) as run:
+        assert run.wait() == 2
+    assert "has nothing to do" in run.err
+
+
+def test_a_resumed_run_keeps_its_settings(tmp_path):
+    with typed(*SHORT, "hydra.run.dir=run", cwd=tmp_path) as run:
+        assert run.wait() == 0, run.err
+    with typed("resume=run", "steps=9", "experiment=sine", cwd=tmp_path) as run:
+        assert run.wait() == 2
+    assert "experiment=sine is not possible" in run.err
+
+
+@pytest.mark.parametrize("sweep", [[], ["-m", "seed=0"]])
+def test_a_function_that_calls_exit_is_an_error(tmp_path, sweep):
+    (tmp_path / "exits.py").write_text("import sys\n\n\ndef relu(x):\n    sys.exit(0)\n")
+    chosen = "function.activation._target_=exits.relu"
+    with typed(*sweep, *SHORT, chosen, cwd=tmp_path) as run:
+        assert run.wait() == 1
+    assert "sys.exit(0) is called here" in run.err + run.out
+
+
+def test_a_fault_in_a_file_of_the_user_is_shown_where_it_is(tmp_path):
+    (tmp_path / "broken.py").write_text("raise ValueError('at import')\n")
+    with typed(*SHORT, "function.activation._target_=broken.relu", cwd=tmp_path) as run:
+        assert run.wait() == 1
+    assert "broken.py" in run.err and "ValueError: at import" in run.err
+
+
+def test_a_sweep_does_not_go_into_the_folder_of_a_run(tmp_path):
+    with typed(*SHORT, "hydra.run.dir=run", cwd=tmp_path) as run:
+        assert run.wait() == 0, run.err
+    with typed("-m", *SHORT, "seed=0,1", "hydra.sweep.dir=run", cwd=tmp_path) as run:
+        assert run.wait() == 2
+    assert "holds a run" in run.err and len(summaries(tmp_path)) == 1
 
 
 def test_a_function_that_gets_no_gradient_stops_at_once(tmp_path):

@@ -404,7 +404,7 @@ def contents(folder: Path) -> dict[Path, bytes]:
         (["resume=run"], "the run has done 20 steps; ask for more"),
         (["resume=run", "steps=40", "optimizer.lr=1"], "run has optimizer.lr=1e-06"),
         (["resume=run", "steps=40", "function=relu"], "run has function=myrelu"),
-        (["resume=nowhere"], "nowhere is not possible: there is no run in it"),
+        (["resume=nowhere"], "nowhere is not possible: nowhere does not exist"),
         (["-m", "resume=run", "steps=30,40"], "resume=run is not possible in a sweep"),
     ],
 )

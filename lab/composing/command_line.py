@@ -15,7 +15,7 @@ from hydra.errors import HydraException, OverrideParseException
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from lab.composing.keys import GROUPS, KEYS, no_such_choice, no_such_key
+from lab.composing.keys import GROUPS, meant_by, no_such_choice, no_such_key
 from lab.composing.sweep import sweep_compared
 from lab.errors import UserError, errors_as_messages
 
@@ -31,11 +31,13 @@ def command_line() -> Iterator[None]:
     gc.freeze()
     gc.enable()
     sys.path.append(os.getcwd())  # a Function may lie in the folder that the user stands in
-    if sys.stderr is None:  # closed by the shell
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    for stream in ("stdout", "stderr"):
+        if getattr(sys, stream) is None:  # closed by the shell
+            setattr(sys, stream, open(os.devnull, "w"))  # noqa: SIM115
     try:
         with errors_as_messages(), sweep_compared(), explaining_hydra():
             refuse_flags(sys.argv[1:])
+            refuse_no_run(sys.argv[1:])
             yield
             print(end="", flush=True)  # an error here means that the outcome was not printed
     finally:
@@ -50,11 +52,23 @@ def refuse_flags(arguments: list[str]) -> None:
         ...
     lab.errors.UserError: --steps is not an option; write steps=100
     """
-    for argument, following in zip(arguments, [*arguments[1:], "VALUE"], strict=True):
+    for number, argument in enumerate(arguments):
+        following = [*arguments, "VALUE"][number + 1]
         flag, _, value = argument.partition("=")
-        key = flag.lstrip("-").replace("-", "_")
-        if flag.startswith("--") and key in KEYS:
+        key = meant_by(flag.lstrip("-").replace("-", "_"))
+        if flag.startswith("-") and key:
             raise UserError(f"{flag} is not an option; write {key}={value or following}")
+        if argument in ("-m", "--multirun") and any("=" in a for a in arguments[:number]):
+            raise UserError("put -m first: python train.py -m KEY=VALUE,VALUE")
+
+
+def refuse_no_run(arguments: list[str]) -> None:
+    """Refuse to resume what does not exist, before Hydra makes a folder of that name."""
+    for argument in () if "-m" in arguments else arguments:
+        key, _, value = argument.partition("=")
+        run = value.strip("\"'")
+        if key.lstrip("+") == "resume" and run not in ("", "null") and not os.path.exists(run):
+            raise UserError(f"{argument} is not possible: {run} does not exist")
 
 
 @contextmanager
@@ -85,6 +99,8 @@ def _explanation(error: Exception) -> str:
     if choice := re.search(r"Could not (?:find|load) '([\w/]+)/([^'/]*)'", text):
         return no_such_choice(choice[1], choice[2], re.findall(r"^\t(\S+)$", text, re.MULTILINE))
     if several := re.search(r"Ambiguous value for argument '([^']+)'", text):
+        if several[1].startswith("experiment="):
+            return f"{several[1]} is not possible; run one experiment at a time"
         return f"{several[1]} has several values; for a sweep: python train.py -m {several[1]}"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return " ".join(lines[:2])

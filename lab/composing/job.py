@@ -32,6 +32,7 @@ from lab.recording.summary import SUMMARY, Summary
 log = logging.getLogger(__name__)
 
 Train = Callable[[Config, Path], Run]
+_stopped_by: int | None = None  # the signal that stopped a run of this process
 
 
 def run_job(train: Train, cfg: DictConfig) -> float:
@@ -75,7 +76,7 @@ def _alone(train: Train, cfg: DictConfig, folder: Path, name: str) -> float:
     if run.summary.data == "digits" and run.config.model.get("init") == "normal":
         log.info("hint: the digits train best with model.init=he optimizer.lr=1.0")
     log.info("run: %s", name)
-    if run.signal is not None:
+    if run.summary.status == "interrupted" and run.signal is not None:
         log.info("resume with: python train.py %s", shlex.quote(f"resume={quoted(name)}"))
         sys.exit(128 + run.signal)
     log.info("view with: tensorboard --logdir %s", shlex.quote(name))
@@ -86,9 +87,9 @@ def _checked(config: Config, folder: Path) -> Config:
     """The config of a run that may use this folder; on a resume, that of the run in it."""
     cwd = HydraConfig.get().runtime.cwd
     if folder == Path(cwd, "outputs"):
+        key = "hydra.run.dir" if config.resume is None else "resume"
         raise UserError(
-            "hydra.run.dir=outputs is not possible: that folder holds the runs; use "
-            "hydra.run.dir=outputs/NAME"
+            f"{key}=outputs is not possible: that folder holds the runs; use {key}=outputs/NAME"
         )
     if config.resume is None:
         return config
@@ -102,6 +103,11 @@ def _checked(config: Config, folder: Path) -> Config:
 
 def _in_sweep(train: Train, cfg: DictConfig, folder: Path, name: str) -> float:
     """Print one line, whatever happens; an error does not stop the other jobs."""
+    global _stopped_by  # noqa: PLW0603
+    if _stopped_by is not None:  # in a worker that its launcher will end
+        with suppress(OSError):
+            folder.rmdir()
+        return math.inf
     try:
         config = _config(cfg)
         earlier = earlier_run(config, folder)
@@ -125,6 +131,7 @@ def _in_sweep(train: Train, cfg: DictConfig, folder: Path, name: str) -> float:
             record_failure(folder, Summary.of_keys(keys, choices, typed_overrides()), error)
         return math.inf
     log.info("%s: %s", name, run.summary.outcome())
+    _stopped_by = run.signal
     if run.signal is not None and sweep.current is not None:
         sys.exit(128 + run.signal)  # this process is the sweep's own, and no worker of it
     return _loss(run.summary)
@@ -144,4 +151,8 @@ def _train(train: Train, config: Config, folder: Path) -> Run:
     # What another job of a sweep may have set; and matrix products in full float32, not in TF32.
     torch.set_default_dtype(torch.float32)
     torch.set_float32_matmul_precision("highest")
-    return train(config, folder)
+    try:
+        return train(config, folder)
+    except SystemExit as error:  # of the user's code: no error of the lab is one in there
+        exited = RuntimeError(f"sys.exit({error.code!r}) is called here")
+        raise exited.with_traceback(error.__traceback__) from None

@@ -85,6 +85,19 @@ OTHER_NAMES = {
 }  # fmt: skip
 
 
+_NAMES = {name.rpartition(".")[2]: name for name in KEYS} | OTHER_NAMES
+_NAMES |= {name: name for name in KEYS}
+
+
+def meant_by(name: str) -> str | None:
+    """The key that a name stands for: its own, its last part, or what others call it.
+
+    >>> meant_by("lr"), meant_by("epochs"), meant_by("colour")
+    ('optimizer.lr', 'steps', None)
+    """
+    return _NAMES.get(name)
+
+
 def no_such_key(key: str) -> str:
     """The message for a key that nothing reads.
 
@@ -95,9 +108,7 @@ def no_such_key(key: str) -> str:
     if key.removeprefix("data.") in ("batch_size", "batch", "batchsize"):
         return f"{said}: each step uses all of the data; data.samples says how many rows that is"
     group, _, argument = key.rpartition(".")
-    names = {name.rpartition(".")[2]: name for name in KEYS} | OTHER_NAMES
-    names |= {name: name for name in KEYS}
-    meant = names.get(_nearest(key, names))
+    meant = meant_by(_nearest(key, _NAMES))
     if meant not in (None, key):
         return f"{said}; did you mean {meant}?"
     if group in GROUPS[1:]:

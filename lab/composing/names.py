@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import OmegaConf
@@ -44,16 +45,17 @@ def quoted(text: str) -> str:
 
 
 def run_to_resume(resume: str | int) -> Path:
-    """The run folder that the key `resume` names; its `checkpoint.pt` stands for it.
+    """The run folder that the key `resume` names; a file in it stands for it.
 
     >>> run_to_resume("outputs/run/checkpoint.pt").as_posix()
     'outputs/run'
     """
     path = Path(str(resume))
-    return path.parent if path.name == "checkpoint.pt" else path
+    return path.parent if path.name == "checkpoint.pt" or path.is_file() else path
 
 
-def _name_of_this_job(device: str) -> str:
+def _name_of_this_job(device: Any) -> str:
+    device = str(device)  # which the rules have not seen yet
     if device == "auto":
         device = str(pick_device(device))
     return run_name(HydraConfig.get().runtime.choices, device, typed_overrides())

@@ -44,6 +44,8 @@ def resumed(typed: Config, folder: Path) -> Config:
     changes: dict[str, Any] = {"resume": typed.resume}
     for override in typed.overrides:
         key = override.lstrip("+~").partition("=")[0]
+        if key == "experiment":
+            raise UserError(f"{override} is not possible: a resumed run keeps its own settings")
         if key in RESUMABLE_KEYS:
             changes[key] = getattr(typed, key)
         elif not key.startswith("hydra"):

@@ -17,6 +17,8 @@ from lab.errors import UserError
 
 OF_A_FUNCTION = ("linear", "layout", "activation")
 SIZES = ("data.samples", "data.features", "model.hidden", "data.targets")
+DATA_OF_ITS_OWN = {"cubic": "sine", "point": "nothing"}  # model -> data
+EXPERIMENTS = {"sine": "sine", "nothing": "descend"}  # data -> an experiment with a model for it
 MOST_NUMBERS = 10**9  # in one tensor: 4 GB in float32
 
 
@@ -36,20 +38,22 @@ def validated(cfg: DictConfig, choices: Mapping[str, str], overrides: Sequence[s
             raise UserError(
                 f"{group}={as_typed(cfg.get(group))} is not valid; use a file in conf/{group}/"
             )
-    if ("features" in cfg.model) != ("features" in cfg.data):
-        needed = "data=random or data=digits" if "features" in cfg.model else "data=nothing or sine"
-        raise UserError(
-            f"model={choices['model']} does not fit data={choices['data']}; it needs {needed}"
-        )
+    model, data = choices["model"], choices["data"]
+    needed = DATA_OF_ITS_OWN.get(model, "random or data=digits")
+    others = {"random", "digits", *DATA_OF_ITS_OWN.values()} - {needed}
+    has_own = model in DATA_OF_ITS_OWN
+    if data in others if has_own else ("features" in cfg.model) != ("features" in cfg.data):
+        fits = f"; experiment={EXPERIMENTS[data]} fits data={data}" if data in EXPERIMENTS else ""
+        raise UserError(f"model={model} does not fit data={data}; it needs data={needed}{fits}")
     known = [*KEYS, *(f"function.{key}" for key in OF_A_FUNCTION)]
     for key in [*map(str, cfg), *(f"function.{key}" for key in cfg.function)]:
         if key not in known:
             raise UserError(no_such_key(key))
     for key in OF_A_FUNCTION:
-        if key not in cfg.function:
+        if cfg.function.get(key) is None:
             raise UserError(
-                f"conf/function/{choices['function']}.yaml does not say {key}; let its first line "
-                "be defaults: [_activation]"
+                f"function.{key} is missing; let the first line of "
+                f"conf/function/{choices['function']}.yaml be defaults: [_activation]"
             )
     try:
         keys: Any = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)

@@ -23,6 +23,7 @@ from lab.composing.names import quoted
 from lab.composing.resume import IS_RESUMED, AnotherRun
 from lab.errors import UserError, errors_as_messages, is_interruption, one_line
 from lab.recording.reading import find_runs
+from lab.recording.summary import SUMMARY
 
 SAVING_SECONDS = 2
 ONLY_ALONE = {  # keys that a sweep refuses, and what to do instead
@@ -70,6 +71,8 @@ class Sweep(Callback):
             _check(config)
             self.folder = Path(config.hydra.sweep.dir)
             self.is_new = not self.folder.exists()
+            if (self.folder / SUMMARY).exists():
+                raise UserError(f"hydra.sweep.dir={self.folder} holds a run; use another folder")
             current = self
             # For the processes of every launcher: they import the lab from any folder, and know
             # whether an earlier start may have left their run.
@@ -108,7 +111,8 @@ class Sweep(Callback):
         print(f"view with: tensorboard --logdir {shlex.quote(folder)}", flush=True)
         for run in runs:
             if run.summary.status == "running" and not self.has_lost:
-                print(f"{run.folder.name} was lost: its process was killed", file=sys.stderr)
+                said = "its process was killed, or another one is training it"
+                print(f"{run.folder.name} has not ended: {said}", file=sys.stderr)
         statuses = {run.summary.status for run in runs}
         if is_stopped or self.has_lost or statuses & {"running", "interrupted"}:
             words = [word for word in sys.argv[1:] if not word.startswith("hydra.sweep.dir=")]

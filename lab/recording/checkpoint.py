@@ -86,7 +86,7 @@ def restore(
     try:
         model.load_state_dict(checkpoint["model"])
         optimizer.load_state_dict(checkpoint["optimizer"])
-    except (RuntimeError, ValueError) as error:
+    except (RuntimeError, ValueError, KeyError) as error:
         reason = " ".join(str(error).split())
         raise UserError(f"{CHECKPOINT} does not fit this model: {reason}") from error
     torch.set_rng_state(checkpoint["random_state"])

@@ -24,8 +24,10 @@ def make_folder(folder: Path) -> None:
     """
     with system_errors_named(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        # Not counted: the lock, and a file that another run is writing at this moment.
-        found = sorted(n for n in os.listdir(folder) if n != LOCK and not n.endswith(".part"))
+        # Not counted: the lock, warnings of the parts of this run, and a file that another run is
+        # writing at this moment.
+        names = [name for name in os.listdir(folder) if name not in (LOCK, "train.log")]
+        found = sorted(name for name in names if not name.endswith(".part"))
     if SUMMARY in found or CURVE in found:
         raise UserError(
             f"{folder} already holds a run; use another folder, or resume it with resume={folder}"

@@ -15,11 +15,16 @@ SIGNALS = [one for one in signal.Signals if one.name in ("SIGINT", "SIGTERM", "S
 @contextmanager
 def first_signal_to(note: Callable[[int], None]) -> Iterator[None]:
     """While the block runs, pass the number of the first signal to `note`, not to Python."""
+    noted: list[int] = []
     with ExitStack() as handlers:
 
         def handle(number: int, frame: FrameType | None) -> None:
-            note(number)
-            handlers.close()  # the next signal stops at once
+            noted.append(number)
+            if len(noted) == 1:
+                note(number)
+            else:  # whoever handled it before stops at once
+                handlers.close()
+                signal.raise_signal(number)
 
         # Python allows handlers only in the main thread.
         if threading.current_thread() is threading.main_thread():

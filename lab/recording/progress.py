@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 from tqdm import tqdm
 
@@ -45,6 +46,7 @@ class Progress:
     def show(self, step: int, loss: float) -> None:
         """Show the loss at a step in its line, or in the bar when that is drawn next."""
         if self.has_line(step):
-            print(f"step {step:>{len(str(self._last_step))}}  loss {loss:.6g}", file=sys.stderr)
+            with suppress(OSError):  # a reader that has ended, or a full disk, stops no training
+                print(f"step {step:>{len(str(self._last_step))}}  loss {loss:.6g}", file=sys.stderr)
         if not self.bar.disable:
             self.bar.set_postfix_str(f"loss {loss:.6g}", refresh=False)

@@ -6,6 +6,7 @@ says how far the run came. Its status `running` means that the run is training o
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 import math
@@ -32,6 +33,7 @@ from lab.recording.events import EventFile, cut_events
 from lab.recording.folder import make_folder, points_to_keep, resume_refused
 from lab.recording.interruption import first_signal_to
 from lab.recording.progress import Progress
+from lab.recording.reading import read_summary
 from lab.recording.summary import Summary
 
 log = logging.getLogger(__name__)
@@ -122,6 +124,13 @@ class Run:
         with resume_refused(self.folder):
             checkpoint = load_checkpoint(self.folder)
             first = self._first_step = self.summary.steps = checkpoint["step"]
+            recorded = read_summary(self.folder)
+            if self.config.steps == first and recorded.status != "finished":
+                # It was stopped after its last step: what its end writes is missing.
+                self.summary = dataclasses.replace(recorded, steps=first, error=None)
+                self._events = EventFile(self.folder)
+                restore(checkpoint, self._model, self._optimizer, self._device)
+                return
             if self.config.steps <= first:
                 raise UserError(
                     f"resume={self.folder} has nothing to do: the run has done {first} steps; ask "
@@ -168,7 +177,7 @@ class Run:
         if self._device.type != "cpu":
             torch.accelerator.synchronize(self._device)  # waits for the last update
         done, seconds = self.summary.steps - self._first_step, time.perf_counter() - started
-        self.summary.steps_per_second = done / seconds
+        self.summary.steps_per_second = done / seconds if done else self.summary.steps_per_second
         self._save()
 
     def is_point(self, step: int) -> bool:
@@ -184,6 +193,9 @@ class Run:
         Raises:
             Diverged: the loss is not finite.
         """
+        if step == self._first_step and not (isinstance(loss, Tensor) and loss.numel() == 1):
+            what = tuple(loss.shape) if isinstance(loss, Tensor) else type(loss).__name__
+            raise UserError(f"the loss must be a tensor of one element, and it is {what}")
         value: Any = loss.item() if loss.is_cpu else loss.detach()
         self._unwritten.append(Scalar("loss", value, step, time.time()))
         may_wait = math.isfinite(value) if loss.is_cpu else not self._progress.has_line(step)

@@ -7,7 +7,7 @@ import torch
 from conftest import config_of
 
 import lab.parts
-from lab.errors import UserError
+from lab.errors import UserError, users_lines
 from lab.parts import build, check_fits, make_parts, threads_for
 from models import Point, TwoLayerNet
 
@@ -35,8 +35,9 @@ def test_an_import_error_inside_a_users_module_is_the_one_shown(tmp_path, monkey
     (tmp_path / "half_written.py").write_text("import no_such_package\nSwish = None\n")
     monkeypatch.syspath_prepend(tmp_path)
     config = config_of("function.activation._target_=half_written.Swish")
-    with pytest.raises(UserError, match="no_such_package"):
+    with pytest.raises(ModuleNotFoundError, match="no_such_package") as caught:
         build(config, "model")
+    assert "half_written.py" in users_lines(caught.value)
 
 
 def test_options_of_an_optimizer_reach_it():

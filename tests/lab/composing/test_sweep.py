@@ -339,7 +339,7 @@ def test_a_killed_worker_ends_the_sweep_like_any_other(tmp_path):
         finally:
             process.kill()
     assert process.returncode == 1, err
-    assert "was lost: its process was killed" in err
+    assert "has not ended: its process was killed" in err
     assert "Traceback" not in err
     assert out.splitlines()[-1].endswith("hydra.sweep.dir=s")
 
