@@ -114,14 +114,26 @@ def test_a_cancelled_job_is_resumed_by_the_same_sweep(tmp_path):
     assert statuses(tmp_path)[0] == "interrupted"
 
 
+def python_of(array: str, task: int) -> int:
+    """The process that trains in a job of an array."""
+    wanted = {f"SLURM_ARRAY_JOB_ID={array}", f"SLURM_ARRAY_TASK_ID={task}"}
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended, or is another user's
+            program, *words = (process / "cmdline").read_text().split("\0")
+            is_python = Path(program).name.startswith("python") and "submitit.core._submit" in words
+            if is_python and wanted <= {*(process / "environ").read_text().split("\0")}:
+                return int(process.name)
+    raise AssertionError("no such process")
+
+
 @pytest.mark.slurm
 def test_a_killed_job_does_not_take_the_others_with_it(tmp_path):
     words = ("seed=0", "flush_seconds=0.1", f"{FOR_EVER},20")
     with started(*words, cwd=tmp_path) as process:
         wait_for_curve(process, tmp_path, "0_*")
         wait_for_curve(process, tmp_path, "1_*")
-        (events,) = tmp_path.glob("s/0_*/events*")
-        os.kill(int(events.name.split(".")[-2]), signal.SIGKILL)  # the node is this machine
+        (array,) = arrays(tmp_path)
+        os.kill(python_of(array, task=0), signal.SIGKILL)  # the node is this machine
         assert process.wait(60) == 1
     assert statuses(tmp_path) == ["running", "finished"]
     (lost,) = [line for line in (tmp_path / "err").read_text().splitlines() if "was lost" in line]
