@@ -195,9 +195,12 @@ class _Check:
             passive = tuple(i for i, name in enumerate(case.names) if name in listed)
             try:
                 case, findings, notes = examine(replace(case, passive=passive))
-            except Crash:
-                if case.is_guess:
-                    continue  # forward takes this guess, and backward was never meant to
+            except Crash as crash:
+                if case.is_guess:  # forward takes it, and backward may never have been meant to
+                    self.note(
+                        [finding("guess not counted", given=case.describe(), told=crash.told)]
+                    )
+                    continue
                 self.verdict.inputs.append(case.describe())
                 raise
             self.verdict.inputs += [case.describe()] * (case.describe() not in self.verdict.inputs)

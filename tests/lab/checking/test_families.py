@@ -930,6 +930,18 @@ def test_a_suggestion_of_samples_holds_the_defaults():
     assert "2.0," in text_of(check_function(picky))
 
 
+def test_a_guess_on_which_backward_raises_is_noted():
+    def forward(ctx, x, power=2):
+        ctx.save_for_backward(x)
+        ctx.power = power
+        return x**power
+
+    square_only = function(forward, lambda ctx, g: (g * {2: 2 * x_of(ctx)}[ctx.power], None))
+    verdict = check_function(square_only)
+    assert verdict.right
+    assert "power 3, but: KeyError in backward" in " ".join(verdict.notes)
+
+
 def test_a_second_function_in_backward_is_named():
     class WrongTwice(torch.autograd.Function):
         @staticmethod
