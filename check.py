@@ -34,6 +34,7 @@ from lab.course.exercise import Exercise, find_exercises
 from lab.course.grading import SECONDS, grade, grade_all, record
 from lab.course.session import print_hint, print_overview, report, watch
 from lab.errors import UserError, errors_as_messages
+from lab.files import system_errors_named
 from lab.jsonable import jsonable
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -45,7 +46,9 @@ def main(arguments: list[str] | None = None) -> int:
     device = _device(options.device)
     how = {"device": device, "seed": options.seed, "eps": options.eps, "atol": options.atol}
     exercises = [] if options.others else find_exercises(options.target or "")
-    names = [name for name in (options.target, *options.others) if name and name[-3:] != ".py"]
+    names = [
+        name for name in (options.target, *options.others) if name and not name.endswith(".py")
+    ]
     if options.others and any(map(find_exercises, names)):
         raise UserError("check one exercise at a time, or all: python check.py exercises")
     if options.csv or options.feedback or (not exercises and _is_class(options.target)):
@@ -131,11 +134,12 @@ def _class(options: argparse.Namespace, how: dict[str, Any]) -> int:
         _print_records([submission.to_plain() for submission in submissions])
     else:
         print(class_report(submissions), flush=True)
-    # Last, as a file that can't be written must not cost the marks.
-    if options.csv:
-        write_csv(submissions, options.csv)
+    # Last, as a file that can't be written must cost neither the marks nor the feedback.
     if options.feedback:
         write_feedback(submissions, options.feedback)
+    if options.csv:
+        with system_errors_named(options.csv):
+            write_csv(submissions, options.csv)
     return 0
 
 
@@ -168,8 +172,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=summary, epilog=rest, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("target", nargs="?", help="Function to check (default: all in functions/)")
-    parser.add_argument("others", nargs="*", metavar="target", help="more Functions to check")
+    parser.add_argument("target", nargs="?", help="Functions to check (default: all in functions/)")
+    parser.add_argument("others", nargs="*", metavar="target", help=argparse.SUPPRESS)
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:N or auto")
     parser.add_argument("--seed", type=_seed, default=0, help="seed of the inputs (default 0)")
     parser.add_argument(

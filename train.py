@@ -69,9 +69,11 @@ def train(config: Config, folder: Path) -> Run:
 def accuracy(model: torch.nn.Module, data: Data) -> torch.Tensor:
     """The fraction of the test set that is classified correctly, a scalar."""
     assert data.x_test is not None
+    training = [module for module in model.modules() if module.training]
     model.eval()  # without dropout
     correct = model(data.x_test).argmax(dim=1) == data.y_test
-    model.train()
+    for module in training:
+        module.training = True
     return correct.to(data.x_test.dtype).mean()
 
 

@@ -94,7 +94,8 @@ def build(config: Config, group: str, *args: Any) -> Any:
             made = f"{described['_target_']} makes a {type(part).__name__}"
             raise UserError(f"{group}: {made}, which has no {lacking[0]}; see docs/parts.md")
         return part
-    raise fault  # in the user's own code, so with the traceback of that code
+    # Of the user's own code. Out here, as in the `except` it would become a cause of itself.
+    raise fault
 
 
 def _without_hydra(part: Any) -> Any:

@@ -173,6 +173,37 @@ def test_a_run_that_was_stopped_at_its_end_is_ended(tmp_path):
     assert "has nothing to do" in run.err
 
 
+def test_a_run_that_diverged_is_not_ended_at_its_checkpoint(tmp_path):
+    words = ("optimizer.lr=1e-3", "steps=40", "checkpoint_every=2", "hydra.run.dir=run")
+    with typed(*words, cwd=tmp_path) as run:
+        assert run.wait() == 1
+    with typed("resume=run", "steps=2", cwd=tmp_path) as run:
+        assert run.wait() == 2
+    assert "has nothing to do" in run.err
+    assert summaries(tmp_path)[0]["status"] == "diverged"
+
+
+def test_a_flag_for_a_sweep_may_come_last(tmp_path):
+    with typed("seed=0,1", *SHORT, "-m", cwd=tmp_path) as run:
+        assert run.wait() == 0, run.err
+    assert len(summaries(tmp_path)) == 2
+
+
+def test_a_model_without_sizes_fits_any_data(tmp_path):
+    words = ("model._target_=torch.nn.Linear", "data.features=9", "data.targets=4", "steps=3")
+    gone = [
+        f"~model.{key}" for key in ("features", "hidden", "targets", "init", "linear", "layout")
+    ]
+    sizes = (
+        "+model.in_features=9",
+        "+model.out_features=4",
+        "~model.activation",
+        "model.bias=true",
+    )
+    with typed(*words, *gone, *sizes, cwd=tmp_path) as run:
+        assert run.wait() == 0, run.err
+
+
 def test_a_resumed_run_keeps_its_settings(tmp_path):
     with typed(*SHORT, "hydra.run.dir=run", cwd=tmp_path) as run:
         assert run.wait() == 0, run.err

@@ -15,7 +15,9 @@ import yaml
 from conftest import HOME, command, composed, config_of
 from omegaconf import OmegaConf
 
+import train
 from benchmarks import plain, plain_sine
+from datasets import Data
 from lab.recording.checkpoint import load_checkpoint
 from tests.typed import typed
 
@@ -353,3 +355,12 @@ def test_every_function_file_has_the_same_keys():
         assert choices["function"] == path.stem
         config_of(f"function={path.stem}")
         assert OmegaConf.to_container(cfg, resolve=True)
+
+
+def test_measuring_the_accuracy_changes_no_mode_of_the_model():
+    model = torch.nn.Sequential(torch.nn.BatchNorm1d(2), torch.nn.Dropout(0.5))
+    model[0].eval()
+    x, y = torch.eye(2), torch.tensor([0, 1])
+    data = Data(x, y, torch.nn.functional.cross_entropy, x_test=x, y_test=y)
+    assert train.accuracy(model, data).item() == 1.0
+    assert [module.training for module in model] == [False, True]

@@ -103,13 +103,11 @@ def not_returned(name: str, outcome: Outcome, kind: str) -> Verdict:
         kind: of the finding if the child raised: "import" or "check failed".
     """
     kinds = {"timed out": "timed out", "died": "crashed"}
-    found = Finding(kinds.get(outcome.how, kind), outcome.text)
-    if outcome.how == "raised":
-        found.text = f"{RAISED[kind]} {outcome.text}"
+    text = f"{RAISED[kind]} {outcome.text}" if outcome.how == "raised" else outcome.text
     return Verdict(
         name,
         "cannot run",
-        findings=[found],
+        findings=[Finding(kinds.get(outcome.how, kind), text)],
         users_lines=outcome.users_lines,
         printed=outcome.printed,
     )

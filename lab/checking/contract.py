@@ -15,7 +15,15 @@ import torch
 
 from lab.checking.numbers import broadcasts, equal_with_nan, gradients, random_grads, slopes_of
 from lab.checking.probes import node_of, rounds_to_float32
-from lab.checking.samples import Case, can_need_grad, copied, in_float32, is_function_class
+from lab.checking.samples import (
+    Case,
+    can_need_grad,
+    copied,
+    has_setup_context,
+    in_float32,
+    is_function_class,
+    parameters_of,
+)
 from lab.checking.users_code import Crash, users_code
 from lab.checking.verdict import Finding, finding, say
 
@@ -27,6 +35,9 @@ def cannot_run(target: Any) -> Finding | None:
     if not is_function_class(target):
         return _no_function(target)
     base = torch.autograd.Function
+    first = next(iter(parameters_of(target)), None)
+    if has_setup_context(target) and first is not None and first.name == "ctx":
+        return finding("crash", "ctx beside setup_context")
     if target.forward is base.forward:
         return finding("no forward")
     if target.backward is base.backward and target.vjp is base.vjp:
@@ -164,8 +175,10 @@ def _edits(
             continue
         if not equal_with_nan(tensor, old) and not any(tensor is output for output in outputs):
             kind = "edits grad_output" if name == "grad_output" else "edits input"
-            advice = say("mark_dirty", name=name) if who == "forward" else ""
-            found.append(finding(kind, "edits", who=who, name=name, advice=advice))
+            may_be_meant = who == "forward"
+            advice = say("mark_dirty", name=name) if may_be_meant else ""
+            work = "" if may_be_meant else "Work"
+            found.append(finding(kind, "edits", who=who, name=name, advice=advice, work=work))
     return found
 
 
@@ -190,7 +203,7 @@ def _returned(case: Case, returned: Any) -> tuple[Case, list[Finding], list[Find
             else:
                 found += _shape_and_dtype(case.args[i], name, answers[i], shapes)
         elif size := _numerical_size(case, i):
-            if ((case.args[i] == 0) | (case.args[i] == 1)).all():
+            if ((case.args[i] == 0) | (case.args[i].abs() == 1)).all():
                 passive.append(i)
                 notes.append(finding("mask", name=name))
                 continue

@@ -22,6 +22,7 @@ from lab.checking import likely
 from lab.checking.contract import examine
 from lab.checking.numbers import equal_with_nan
 from lab.checking.samples import Case, in_complex, in_float64, moved_far, parameters_of
+from lab.checking.slips import OF_FORWARD
 from lab.checking.users_code import Crash, users_code
 from lab.checking.verdict import Finding, finding, say
 from lab.errors import UserError
@@ -312,6 +313,9 @@ class _Trial:
         """What was tried, what forward said, and samples to complete."""
         if len({crash.told for crash in self.crashes}) == 1 and not self.answered:
             return self.crashes[0]  # it fails on everything, for one and the same reason
+        slips = [c for c in self.crashes if str(c.error).startswith((*OF_FORWARD,))]
+        if slips:  # forward itself took these inputs
+            return slips[0]
         tried = [f"{words}: {problem}" for words, problem in list(self.said.items())[:4]]
         tried += [f"and {len(self.said) - 4} more kinds"] if len(self.said) > 4 else []
         ready = ", ".join(map(likely.example_of, parameters))

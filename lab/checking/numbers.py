@@ -304,10 +304,8 @@ def worst_element(comparison: Comparison, among: torch.Tensor) -> tuple[int, int
 
 
 def element_text(case: Case, position: int, column: int) -> str:
-    """Which element of which argument, and its value: `x[0, 1] = 5`, or `all of x = 0`."""
+    """Which element of which argument, and its value: `x[0, 1] = 5`."""
     arg = case.args[position]
-    if arg.numel() > 1 and not arg.is_complex() and arg.unique().numel() == 1:
-        return f"all of {case.names[position]} = {arg.flatten()[0].item():.4g}"
     element = column // 2 if arg.is_complex() else column
     value: Any = arg.reshape(-1)[element].item()
     return f"{case.names[position]}{index_text(arg.shape, element)} = {value:.4g}"

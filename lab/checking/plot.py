@@ -129,13 +129,15 @@ def _draw_curves(figure: Figure, found: list[Comparison]) -> None:
         below.plot(x[lost], np.nan_to_num(numeric[lost]), "X", color=WRONG, label="nan or inf")
     shade = {"where": wrong, "color": WRONG, "alpha": 0.2, "linewidth": 0, "step": "mid"}
     shade["label"] = "backward is wrong" if wrong.any() else ""
+    least, most = np.percentile(y[np.isfinite(y)], [2, 98])
+    no_pole = at_kink & (np.abs(2 * y - least - most) <= 2 * (most - least) + 0.1)
     for axes, curves, word in ((above, [y], "output"), (below, [numeric, backward], "slope")):
         for kink in x[at_kink]:
             axes.axvline(kink, color="grey", linestyle=":", label="kink or jump")
         axes.fill_between(x, 0, 1, transform=axes.get_xaxis_transform(), **shade)
         # A pole would press everything else flat, and a constant would show its rounding.
         finite = [value for curve in curves for value in curve if np.isfinite(value)]
-        at_kinks = curves[-1][at_kink & np.isfinite(curves[-1])]
+        at_kinks = curves[-1][no_pole & np.isfinite(curves[-1])]
         bottom, top = np.percentile(finite, [2, 98])
         bottom, top = min([bottom, *at_kinks]), max([top, *at_kinks])
         margin = 0.1 * (top - bottom) + 0.1

@@ -252,9 +252,13 @@ def _not_finite(comparison: Comparison, where: str) -> Finding:
 
 
 def _at(comparison: Comparison, row: int, column: int) -> dict[str, Any]:
-    """Which element it is, and the numbers there."""
+    """Which element it is, or that all of them are the same, and the numbers there."""
+    case, position = comparison.case, comparison.position
+    arg, element = case.args[position], element_text(case, position, column)
+    if arg.numel() > 1 and not arg.is_complex() and arg.unique().numel() == 1:
+        element = f"all of {case.names[position]}{element[element.index(' = ') :]}"
     return {
-        "element": element_text(comparison.case, comparison.position, column),
+        "element": element,
         "got": comparison.backward[row, column].item(),
         "left": comparison.slopes.left[row, column].item() + 0.0,  # -0.0 + 0.0 is 0.0
         "right": comparison.slopes.right[row, column].item() + 0.0,
@@ -301,7 +305,7 @@ def _zeros_and_ties(case: Case) -> list[Case]:
 
     # Arguments that are all positive or all negative are hardly meant to be 0 together.
     signed = [i for i in case.floats if as_real(case.args[i]).sign().unique().numel() > 1]
-    zero = [signed, *([i] for i in case.floats if [i] != signed)]
+    zero = [*([i] for i in case.floats), *([signed] if len(signed) > 1 else [])]
     points = [case.changed(torch.zeros_like, some) for some in zero if some]
     points += [case.changed(one_number, [i]) for i in case.floats]
     for i, j in itertools.combinations(case.floats, 2):
@@ -533,9 +537,10 @@ def _why_second(case: Case, first: Sequence) -> str:
             after = gradients(case, outputs, leaves, grads)
             if not all(map(equal_with_nan, before, after)):
                 return say("kept for the second", name=name)
+    forwards = {function_of(node) for y in outputs for node in nodes_between(y.grad_fn)}
     inside = [node for grad in first if grad is not None for node in nodes_between(grad.grad_fn)]
     for function in map(function_of, inside):
-        if function not in (None, case.target):
+        if function is not None and function not in forwards:
             return say("another backward", name=function.__name__)
     return say("unseen by autograd")
 

@@ -13,6 +13,12 @@ from lab.checking.users_code import Crash
 from lab.checking.verdict import Finding, finding, say
 from lab.errors import UserError
 
+# The start of PyTorch's or Python's message, and the key of what it means.
+OF_FORWARD = {
+    "save_for_backward can only save": "save tensors",
+    "setup_context() takes": "arguments of setup_context",
+}
+
 
 def explain_crash(target: Any, crash: Crash) -> Finding:
     """What the error means, where it is a usual slip; else the error itself."""
@@ -24,6 +30,8 @@ def explain_crash(target: Any, crash: Crash) -> Finding:
         return finding("not written", line=last.lineno, method=last.name)
     if message.startswith("Legacy autograd function"):
         return finding("not static")
+    if key := next((key for start, key in OF_FORWARD.items() if message.startswith(start)), ""):
+        return Finding(crash.kind, f"{crash.told.rstrip('.')}. {say(key)}", say(key))
     frame, line = _in_backward(target, crash.error)
     words = ""
     if frame is not None:

@@ -14,7 +14,7 @@ class Crash(Exception):
 
     def __init__(self, error: BaseException, doing: str, kind: str):
         super().__init__(str(error))
-        names = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+        names = [frame.f_code.co_name for frame, _ in traceback.walk_tb(error.__traceback__)]
         if doing == "in forward" and "setup_context" in names:  # apply calls one after the other
             doing = "in setup_context"
         self.error, self.doing, self.kind = error, doing, kind
@@ -26,10 +26,10 @@ class Crash(Exception):
         >>> Crash(ValueError("too small\\nby far"), "in forward", "crash").told
         'ValueError in forward: too small'
         >>> Crash(SystemExit(3), "in backward", "crash").told
-        'sys.exit() is called in backward.'
+        'sys.exit() is called in backward'
         """
         if isinstance(self.error, SystemExit):
-            return f"sys.exit() is called {self.doing}."
+            return f"sys.exit() is called {self.doing}"
         message = str(self.error).strip().partition("\n")[0]
         if isinstance(self.error, UserError):
             return message

@@ -116,7 +116,7 @@ def _activation(found: Difference) -> str:
     operation, kink = found.a.operation, ""
     if (operation.name, found.a.wrt) != ("activation", "input"):
         return ""
-    for at in _farthest(found.a.tensor, found.b.tensor)[:MOST_SLOPES]:
+    for at in _farthest(found.a.tensor, found.b.tensor):
         x, grad_output = operation.input[*at].item(), operation.grad_output[*at].item()
         if not grad_output or (slopes := _slopes(operation, at)) is None:
             return ""
@@ -145,11 +145,11 @@ def _activation(found: Difference) -> str:
 
 
 def _farthest(a: Tensor, b: Tensor) -> list[list[int]]:
-    """The indices of the elements that differ, those that differ most first."""
+    """The indices of the elements that differ most, at most `MOST_SLOPES`."""
+    differs = unequal(a, b)
     apart = (a.cpu().double() - b.cpu().double()).abs().nan_to_num(torch.inf, torch.inf)
-    at = unequal(a, b).nonzero()
-    order = apart[unequal(a, b)].argsort(descending=True, stable=True)
-    return at[order].tolist()
+    order = apart[differs].argsort(descending=True, stable=True)[:MOST_SLOPES]
+    return differs.nonzero()[order].tolist()
 
 
 def _slopes(operation: Operation, at: list[int]) -> tuple[float, float] | None:

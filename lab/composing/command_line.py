@@ -58,15 +58,16 @@ def refuse_flags(arguments: list[str]) -> None:
         key = meant_by(flag.lstrip("-").replace("-", "_"))
         if flag.startswith("-") and key:
             raise UserError(f"{flag} is not an option; write {key}={value or following}")
-        if argument in ("-m", "--multirun") and any("=" in a for a in arguments[:number]):
+        around = (arguments[:number], arguments[number + 1 :])
+        if argument in ("-m", "--multirun") and all(any("=" in a for a in s) for s in around):
             raise UserError("put -m first: python train.py -m KEY=VALUE,VALUE")
 
 
 def refuse_no_run(arguments: list[str]) -> None:
     """Refuse to resume what does not exist, before Hydra makes a folder of that name."""
-    for argument in () if "-m" in arguments else arguments:
+    for argument in () if {"-m", "--multirun"} & {*arguments} else arguments:
         key, _, value = argument.partition("=")
-        run = value.strip("\"'")
+        run = re.sub(r"\\([\\()\[\]{}:=,\"' ])", r"\1", value.strip("\"'"))  # as Hydra reads it
         if key.lstrip("+") == "resume" and run not in ("", "null") and not os.path.exists(run):
             raise UserError(f"{argument} is not possible: {run} does not exist")
 

@@ -153,6 +153,6 @@ def _train(train: Train, config: Config, folder: Path) -> Run:
     torch.set_float32_matmul_precision("highest")
     try:
         return train(config, folder)
-    except SystemExit as error:  # of the user's code: no error of the lab is one in there
+    except SystemExit as error:  # of the user's code: the lab raises none in there
         exited = RuntimeError(f"sys.exit({error.code!r}) is called here")
         raise exited.with_traceback(error.__traceback__) from None

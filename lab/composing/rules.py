@@ -40,9 +40,10 @@ def validated(cfg: DictConfig, choices: Mapping[str, str], overrides: Sequence[s
             )
     model, data = choices["model"], choices["data"]
     needed = DATA_OF_ITS_OWN.get(model, "random or data=digits")
-    others = {"random", "digits", *DATA_OF_ITS_OWN.values()} - {needed}
-    has_own = model in DATA_OF_ITS_OWN
-    if data in others if has_own else ("features" in cfg.model) != ("features" in cfg.data):
+    unfit = "features" in cfg.model and "features" not in cfg.data
+    if model in DATA_OF_ITS_OWN:
+        unfit = data in {"random", "digits", *DATA_OF_ITS_OWN.values()} - {needed}
+    if unfit:
         fits = f"; experiment={EXPERIMENTS[data]} fits data={data}" if data in EXPERIMENTS else ""
         raise UserError(f"model={model} does not fit data={data}; it needs data={needed}{fits}")
     known = [*KEYS, *(f"function.{key}" for key in OF_A_FUNCTION)]

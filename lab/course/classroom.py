@@ -131,7 +131,8 @@ def _submission(folder: Path, file: Path) -> Submission:
         if file.suffix != ".py" or not file.is_file():
             raise UserError(f"{file} is not a .py file that can be read")
         exercise = submitted_exercise(file)
-        if not student and name != exercise.name:
+        of_several = any(path.is_dir() and not _hidden(path.name) for path in folder.iterdir())
+        if not student and (name != exercise.name or of_several):
             raise UserError(f"{file}: whose answer is it? Name it STUDENT_{exercise.stem}.py")
     except UserError as error:
         findings = [Finding("unrecognised", str(error))]

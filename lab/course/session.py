@@ -198,7 +198,10 @@ class _Watch:
 
     def _finish_unseen(self, verdict: Verdict) -> None:
         assert self.unseen is not None
-        self.verdicts[self.unseen], self.unseen = verdict, None
+        self.verdicts[self.unseen] = verdict
+        if self.shown and self.current == self.unseen and verdict.as_declared and self.unsolved:
+            self.current = self._next()
+        self.unseen = None
         if self.shown and self.screen:  # the bar may have grown
             self._show(self.on_screen if self.unsolved else ALL_SOLVED)
         self._catch_up()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from torch import nn
 
 from lab.errors import UserError
@@ -62,7 +64,7 @@ rate, optimizer.lr=1.0e-06
     # A rate that is too large makes the loss grow first.
     if gradients and first is not None and last is not None and last <= 10 * first:
         words.append("the loss was finite, so check backward for a division by 0 or an overflow")
-    elif last is None:
+    elif first is None or not math.isfinite(first):
         words.append("no update was made before it, so check forward and the data")
     elif lr:
         words.append(f"try a smaller learning rate, optimizer.lr={lr / 10:.1e}")

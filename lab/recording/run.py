@@ -125,7 +125,8 @@ class Run:
             checkpoint = load_checkpoint(self.folder)
             first = self._first_step = self.summary.steps = checkpoint["step"]
             recorded = read_summary(self.folder)
-            if self.config.steps == first and recorded.status != "finished":
+            whole = self.config.steps == first == (recorded.config or {}).get("steps")
+            if whole and recorded.status in ("running", "failed", "interrupted"):
                 # It was stopped after its last step: what its end writes is missing.
                 self.summary = dataclasses.replace(recorded, steps=first, error=None)
                 self._events = EventFile(self.folder)

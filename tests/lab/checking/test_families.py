@@ -755,7 +755,7 @@ def test_a_gradient_shared_out_between_two_triangles_is_right_for_symmetric_matr
     )
     verdict = check_function(learner)
     assert verdict.verdict == "exact"
-    assert "x is symmetric" in text_of(verdict)
+    assert "keep the matrix symmetric" in text_of(verdict)
 
 
 def test_finite_differences_call_forward_as_backward_is_called():

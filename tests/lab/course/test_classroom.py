@@ -172,7 +172,7 @@ def test_what_a_class_does_not_take(tmp_path):
 
 def test_marks_are_printed_before_a_file_that_cannot_be_written(tmp_path, capsys):
     hand_in_square(tmp_path / "bob/e02_square.py")
-    with pytest.raises(OSError, match="directory"):
+    with pytest.raises(UserError, match="directory"):
         check.main([str(tmp_path), "--csv", str(tmp_path)])
     assert "solved" in capsys.readouterr().out
 
