@@ -48,7 +48,10 @@ def cause(found: Difference) -> str:
     elif text := _machine(found):
         sections = tuple(found.trainings[0].machine)
     else:
-        text = _activation(found) or _rounding(found) or _operation(found)
+        text = _activation(found)
+        if not text and (text := _rounding(found)):
+            sections = ("function",)  # rounding is no reason to hide a setting of the model
+        text = text or _operation(found)
     rest = [key for key in found.settings if key.partition(".")[0] not in sections]
     return text + (f"\nOther settings differ too: {_said(found, rest)}." if rest else "")
 

@@ -44,7 +44,10 @@ def differing_keys(configs: Sequence[dict[str, Any]], typed: Collection[str] = (
             differs from a config with it.
     """
     found: dict[tuple[str, str], str] = {}
-    for key in dict.fromkeys((*VALUE_ALONE, *(key for config in configs for key in config))):
+    every = [key for config in configs for key in config]
+    # Sizes of the data and what was typed come before what a model takes from them.
+    every.sort(key=lambda key: key not in typed and not key.startswith("data."))
+    for key in dict.fromkeys((*VALUE_ALONE, *every)):
         section = key.partition(".")[0]
         # The function sets the layers of a model.
         choices = {"function", "model"} if section == "model" else {section}

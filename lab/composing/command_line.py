@@ -9,8 +9,9 @@ import re
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException, OverrideParseException
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
@@ -65,11 +66,12 @@ def refuse_flags(arguments: list[str]) -> None:
 
 def refuse_no_run(arguments: list[str]) -> None:
     """Refuse to resume what does not exist, before Hydra makes a folder of that name."""
-    for argument in () if {"-m", "--multirun"} & {*arguments} else arguments:
-        key, _, value = argument.partition("=")
-        run = re.sub(r"\\([\\()\[\]{}:=,\"' ])", r"\1", value.strip("\"'"))  # as Hydra reads it
-        if key.lstrip("+") == "resume" and run not in ("", "null") and not os.path.exists(run):
-            raise UserError(f"{argument} is not possible: {run} does not exist")
+    typed = [a for a in arguments if a.lstrip("+").startswith("resume=") and "${" not in a]
+    for argument in () if {"-m", "--multirun"} & {*arguments} else typed:
+        with suppress(HydraException):  # what it can't parse, Hydra refuses later
+            run = OverridesParser.create().parse_override(argument).value()
+            if isinstance(run, str) and run and not os.path.exists(run):
+                raise UserError(f"{argument} is not possible: {run} does not exist")
 
 
 @contextmanager

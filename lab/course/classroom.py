@@ -89,9 +89,10 @@ def grade_class(folder: Path, **how: Any) -> list[Submission]:
     Raises:
         UserError: no file in the folder answers an exercise.
     """
-    found = [
-        _submission(folder, file) for file in sorted(folder.rglob("*")) if _counts(file, folder)
-    ]
+    files = [path for path in sorted(folder.rglob("*")) if _counts(path, folder)]
+    # Where others are named, a file without a name is not that of the folder.
+    is_class = any(parts_of_name(file)[0] or file.parent != folder for file in files)
+    found = [_submission(folder, file, is_class) for file in files]
     answers = [submission.exercise for submission in found if submission.exercise]
     if not answers:
         raise UserError(
@@ -123,7 +124,7 @@ def _counts(path: Path, folder: Path) -> bool:
     return is_named and not path.is_dir() and not any(map(_hidden, path.relative_to(folder).parts))
 
 
-def _submission(folder: Path, file: Path) -> Submission:
+def _submission(folder: Path, file: Path, is_class: bool) -> Submission:
     inside = file.relative_to(folder).parts
     student, _, name = parts_of_name(file)
     student = printable(inside[0] if len(inside) > 1 else student)
@@ -131,8 +132,7 @@ def _submission(folder: Path, file: Path) -> Submission:
         if file.suffix != ".py" or not file.is_file():
             raise UserError(f"{file} is not a .py file that can be read")
         exercise = submitted_exercise(file)
-        of_several = any(path.is_dir() and not _hidden(path.name) for path in folder.iterdir())
-        if not student and (name != exercise.name or of_several):
+        if not student and (name != exercise.name or is_class):
             raise UserError(f"{file}: whose answer is it? Name it STUDENT_{exercise.stem}.py")
     except UserError as error:
         findings = [Finding("unrecognised", str(error))]

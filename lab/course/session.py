@@ -56,7 +56,7 @@ def _advice(exercise: Exercise, verdict: Verdict, has_keys: bool) -> str:
         if exercise.trains_as:
             advice["Train it"] = f"python train.py {exercise.trains_as}"
         later = [each for each in every_exercise() if each.number > exercise.number]
-        for following in later[:1]:
+        for following in () if has_keys else later[:1]:
             advice["Next"] = _path(following.file)
     elif verdict.verdict == "not started":
         advice = {"The task": _path(exercise.file)}
@@ -171,6 +171,8 @@ class _Watch:
                 self._finish_unseen(verdict_of(self.unseen, outcome, **self.how))
             else:
                 self._finish(verdict_of(self.current, outcome, **self.how))
+        elif key in ("h", "l") and self.unseen and not self.shown:
+            self._go_on()  # to an exercise that the key can be about
         elif key == "h":
             self.hint_level += 1
             self._show(f"{self.text}\n\n{_hints(self.current, self.hint_level)}")

@@ -38,6 +38,16 @@ class Progress:
         self._line_every = max(100, config.steps // LINES)
         self._last_step = config.steps - 1
 
+    def advance(self) -> None:
+        """Count a step; a reader of stderr that has ended, or a full disk, stops no training."""
+        with suppress(OSError):
+            self.bar.update()
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
+        with suppress(OSError):
+            self.bar.close()
+
     def has_line(self, step: int) -> bool:
         """Whether this step is one of the lines."""
         is_due = step in (0, self._last_step) or (step + 1) % self._line_every == 0
@@ -46,7 +56,7 @@ class Progress:
     def show(self, step: int, loss: float) -> None:
         """Show the loss at a step in its line, or in the bar when that is drawn next."""
         if self.has_line(step):
-            with suppress(OSError):  # a reader that has ended, or a full disk, stops no training
+            with suppress(OSError):
                 print(f"step {step:>{len(str(self._last_step))}}  loss {loss:.6g}", file=sys.stderr)
         if not self.bar.disable:
             self.bar.set_postfix_str(f"loss {loss:.6g}", refresh=False)

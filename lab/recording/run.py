@@ -138,6 +138,7 @@ class Run:
                     f"for more, such as steps={2 * first}"
                 )
             points = points_to_keep(first, self.folder, self.config.log_every)
+            self._finite_loss = points[-1][1] if points else None
         restore(checkpoint, self._model, self._optimizer, self._device)
         start_curve(self.folder, self.summary, points)
         kept_steps = cut_events(self.folder, first, self.config.log_every)
@@ -155,7 +156,7 @@ class Run:
         """
         every = self.config.checkpoint_every
         self._progress = Progress(self.config, self._first_step)
-        self._closing.callback(self._progress.bar.close)
+        self._closing.callback(self._progress.close)
         started = time.perf_counter()
         self._next_flush = started + self.config.flush_seconds
         for step in range(self._first_step, self.config.steps):
@@ -168,7 +169,7 @@ class Run:
                 for name in zero_gradients(self._model):
                     what = "is zero everywhere, so this layer will not learn"
                     log.warning("%s: the gradient of %s %s", self.folder.name, name, what)
-            self._progress.bar.update()
+            self._progress.advance()
             if step == self._last_step:
                 break
             if every and (step + 1) % every == 0:
