@@ -46,11 +46,10 @@ def main(arguments: list[str] | None = None) -> int:
     device = _device(options.device)
     how = {"device": device, "seed": options.seed, "eps": options.eps, "atol": options.atol}
     exercises = [] if options.others else find_exercises(options.target or "")
-    names = [
-        name for name in (options.target, *options.others) if name and not name.endswith(".py")
-    ]
-    if options.others and any(map(find_exercises, names)):
-        raise UserError("check one exercise at a time, or all: python check.py exercises")
+    if options.others:
+        names = [name for name in (options.target, *options.others) if not name.endswith(".py")]
+        if any(map(find_exercises, names)):
+            raise UserError("check one exercise at a time, or all: python check.py exercises")
     if options.csv or options.feedback or (not exercises and _is_class(options.target)):
         return _class(options, how)
     if exercises and options.plot:

@@ -156,13 +156,13 @@ def check_fits(model: nn.Module, function: str) -> None:
         name = type(output).__name__
         raise UserError(f"function={function} names the Function {name} itself; write {name}.apply")
     got = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
-    if tried is not None and got == wanted and output.dtype != tried.dtype:
-        given = f"{tried.dtype} gave {output.dtype}"
-        raise UserError(f"function={function} must keep the dtype of its input, and {given}")
     if got != wanted:
         raise UserError(
             f"function={function} does not fit: {needs}, and {wanted or 'two numbers'} gave {got}"
         )
+    if tried is not None and output.dtype != tried.dtype:
+        given = f"{tried.dtype} gave {output.dtype}"
+        raise UserError(f"function={function} must keep the dtype of its input, and {given}")
 
 
 def threads_for(config: Config, data: Any, parameters: Iterable[Tensor]) -> int:

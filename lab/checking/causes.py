@@ -29,7 +29,7 @@ from lab.checking.numbers import (
     slopes_of,
     worst_element,
 )
-from lab.checking.samples import Case, can_need_grad
+from lab.checking.samples import Case, can_need_grad, moved_far
 from lab.checking.verdict import Finding, say
 
 STEPS = {"round", "sign", "sgn", "floor", "ceil", "trunc", "fix", "heaviside", "bernoulli"}
@@ -64,24 +64,24 @@ def wrong_gradient(
         text = say("flat forward", name=name, got=got, element=element)
         return Finding("flat forward", f"{text} {hint}", hint, about=name)
     wrong, size = int(marked.any(0).sum()), marked.shape[1]
-    by_surrogate = callable(getattr(case.target, "surrogate", None))
     text = say(
         "wrong gradient",
         name=name,
         where=where,
         element=element,
         got=got,
-        rate="derivative of its surrogate" if by_surrogate else "numerical gradient",
+        rate="derivative of its surrogate" if case.surrogate else "numerical gradient",
         right=shown.numerical[row, column],
         output=_of_output(shown, row, column),
         count=f"{wrong} of {size} elements {'is' if wrong == 1 else 'are'} wrong." * (size > 1),
     )
     kind, cause = ("wrong value", "") if elsewhere else _cause(position, samples, compared)
     table = "" if cause else table_of(shown, marked)
-    step = "" if cause or by_surrogate else _step_in(case, position)
+    step = "" if cause or case.surrogate else _step_in(case, position)
     declare = say("declare surrogate")
     hints = [cause or say("rederive"), say("steps", step=step) if step else ""]
-    hints += [declare] if step or (elsewhere and not by_surrogate) else []
+    if not case.surrogate and (step or elsewhere or kind == "no mask"):
+        hints.append(declare)
     if all(map(_is_identity, compared)):  # it is there for its backward, as a gradient reversal is
         hints = [cause, say("identity", name=name), declare]
     hint = " ".join(filter(None, hints))
@@ -90,7 +90,7 @@ def wrong_gradient(
 
 def _step_in(case: Case, position: int) -> str:
     """The first function without a slope that forward calls on what an input moves, or nothing."""
-    moved = case.changed(lambda arg: arg * 1.1 + 0.37, [position])
+    moved = moved_far(case, [position])
     with suppress(Exception):  # forward may refuse the moved input
         for (name, given), (_, then) in zip(_steps_of(case), _steps_of(moved), strict=False):
             if not equal_with_nan(given, then):
@@ -164,8 +164,7 @@ def _cause(
         return "all zero", say("all zero")
     if factor := _factor(compared):
         return "constant factor", factor
-    by_surrogate = callable(getattr(compared[0].case.target, "surrogate", None))
-    what = "The surrogate" if by_surrogate else "Forward"
+    what = "The surrogate" if compared[0].case.surrogate else "Forward"
     found = [
         (kind, say(key, what=what))
         for kind, key, prediction in HYPOTHESES
@@ -174,11 +173,7 @@ def _cause(
     for other in samples[0]:
         if other != position and (hypothesis := _another_input(position, other, samples)):
             found.append(hypothesis)
-    if len(found) != 1:
-        return "wrong value", ""
-    kind, words = found[0]
-    may_declare = kind == "no mask" and not by_surrogate
-    return kind, f"{words} {say('declare surrogate')}" if may_declare else words
+    return found[0] if len(found) == 1 else ("wrong value", "")
 
 
 def _predicts(prediction: Prediction, comparison: Comparison) -> bool:

@@ -175,10 +175,8 @@ def _edits(
             continue
         if not equal_with_nan(tensor, old) and not any(tensor is output for output in outputs):
             kind = "edits grad_output" if name == "grad_output" else "edits input"
-            may_be_meant = who == "forward"
-            advice = say("mark_dirty", name=name) if may_be_meant else ""
-            work = "" if may_be_meant else "Work"
-            found.append(finding(kind, "edits", who=who, name=name, advice=advice, work=work))
+            advice = say("mark_dirty" if who == "forward" else "clone", name=name)
+            found.append(finding(kind, "edits", who=who, name=name, advice=advice))
     return found
 
 

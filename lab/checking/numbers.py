@@ -267,17 +267,9 @@ def compare(case: Case) -> dict[int, Comparison]:
         if comparison.wrong.any() and case.is_precise:
             # Where forward subtracts nearly equal numbers, rounding spoils a small step.
             larger = slopes_of(replace(case, eps=LARGER_STEP * case.eps), i)
-            others: list[Comparison | None] = [replace(comparison, slopes=larger)]
-            if case.symmetric or _is_general(case.args[i]):
-                others.append(_for_symmetric_changes(comparison))
+            others = [replace(comparison, slopes=larger), _for_symmetric_changes(comparison)]
             compared[i] = next((c for c in others if c and not c.wrong.any()), comparison)
     return compared
-
-
-def _is_general(arg: torch.Tensor) -> bool:
-    """Whether a symmetric matrix has a value for each pair, as no matrix of ones has."""
-    size = arg.shape[-1] if arg.dim() else 1
-    return not arg.is_complex() and arg.unique().numel() >= arg.numel() // size * (size + 1) / 2
 
 
 def _for_symmetric_changes(comparison: Comparison) -> Comparison | None:
@@ -287,6 +279,10 @@ def _for_symmetric_changes(comparison: Comparison) -> Comparison | None:
     """
     arg, slopes = comparison.case.args[comparison.position], comparison.slopes
     if arg.is_complex() or arg.dim() < 2 or not equal_with_nan(arg, arg.mT):
+        return None
+    size = arg.shape[-1]
+    is_special = arg.unique().numel() < arg.numel() // size * (size + 1) / 2  # as a matrix of ones
+    if is_special and not comparison.case.symmetric:
         return None
 
     def folded(jacobian: torch.Tensor) -> torch.Tensor:

@@ -341,8 +341,8 @@ def ties(compared: dict[int, Comparison]) -> list[Finding]:
         return []
     row = int(wrong.int().argmax())
     names = " and ".join(case.names[i] for i in moved)
-    found = finding("ties", names=names, slope=left[row], total=total[row])
-    return [replace(found, text=f"{found.text} {say('share a tie')}", hint=say("share a tie"))]
+    text, hint = say("ties", names=names, slope=left[row], total=total[row]), say("share a tie")
+    return [Finding("ties", f"{text} {hint}", hint)]
 
 
 def outside_slopes(comparison: Comparison) -> list[Finding]:
@@ -352,7 +352,8 @@ def outside_slopes(comparison: Comparison) -> list[Finding]:
     """
     if not comparison.outside.any() or slope_of_each(comparison) is None:
         return []
-    return [finding("kink", **_at(comparison, *_first(comparison.outside)))]
+    values = _at(comparison, *_first(comparison.outside))
+    return [finding("kink", name=values["element"].rpartition(" = ")[0], **values)]
 
 
 def _first(marked: torch.Tensor) -> tuple[int, int]:

@@ -128,13 +128,18 @@ class Case:
             return [output for output in returned if can_need_grad(output)]
         return [returned[i] for i in self.watched]
 
+    @property
+    def surrogate(self) -> Callable | None:
+        """The function that backward is declared to be the derivative of, if one is."""
+        declared = getattr(self.target, "surrogate", None)
+        return declared if callable(declared) else None
+
     def truth(self, *args: Any) -> list[torch.Tensor]:
         """What backward should be the derivative of: the outputs, or the declared surrogate's."""
-        surrogate = getattr(self.target, "surrogate", None)
-        if not callable(surrogate):
+        if self.surrogate is None:
             return self.outputs(*args)
         with users_code("in surrogate"):
-            returned = surrogate(*map(copied, args))
+            returned = self.surrogate(*map(copied, args))
         returned = returned if isinstance(returned, tuple) else (returned,)
         return [output for output in returned if can_need_grad(output)]
 
@@ -242,9 +247,9 @@ def in_complex(case: Case) -> Case:
     return case.changed(lambda arg: torch.complex(arg, arg.flip([*range(arg.dim())])), reals)
 
 
-def moved_far(case: Case) -> Case:
-    """Quite other values, which may lie outside the domain of forward."""
-    return case.changed(lambda arg: arg * 1.1 + 0.37)
+def moved_far(case: Case, positions: Iterable[int] | None = None) -> Case:
+    """Quite other values (default: of all floats), which may lie outside the domain of forward."""
+    return case.changed(lambda arg: arg * 1.1 + 0.37, positions)
 
 
 def flipped(case: Case) -> Case:

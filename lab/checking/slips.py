@@ -30,11 +30,9 @@ def explain_crash(target: Any, crash: Crash) -> Finding:
         return finding("not written", line=last.lineno, method=last.name)
     if message.startswith("Legacy autograd function"):
         return finding("not static")
-    if key := next((key for start, key in OF_FORWARD.items() if message.startswith(start)), ""):
-        return Finding(crash.kind, f"{crash.told.rstrip('.')}. {say(key)}", say(key))
+    words = next((say(key) for start, key in OF_FORWARD.items() if message.startswith(start)), "")
     frame, line = _in_backward(target, crash.error)
-    words = ""
-    if frame is not None:
+    if frame is not None and not words:
         words = _saved_tensors(frame, line, message) or _in_words(target, message)
     words = words or _arguments(crash.error) or _other_dtype(message)
     return Finding(crash.kind, f"{crash.told.rstrip('.')}. {words}".strip(), words)

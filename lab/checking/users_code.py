@@ -14,8 +14,9 @@ class Crash(Exception):
 
     def __init__(self, error: BaseException, doing: str, kind: str):
         super().__init__(str(error))
-        names = [frame.f_code.co_name for frame, _ in traceback.walk_tb(error.__traceback__)]
-        if doing == "in forward" and "setup_context" in names:  # apply calls one after the other
+        frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+        # PyTorch's apply calls one after the other.
+        if doing == "in forward" and any(f.f_code.co_name == "setup_context" for f in frames):
             doing = "in setup_context"
         self.error, self.doing, self.kind = error, doing, kind
 

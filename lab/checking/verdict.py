@@ -175,8 +175,8 @@ class Verdict:
             lines += finding.lines(width)
         if not self.findings:
             lines += _wrapped(self.statement, width)
-        told = "".join(finding.text for finding in self.findings if finding.kind == "kink")
-        kinks = [kink for kink in self.kinks if f"At {kink.where} = " not in told]
+        told = [finding.about for finding in self.findings if finding.kind == "kink"]
+        kinks = [kink for kink in self.kinks if kink.where not in told]
         for text in [*map(str, kinks), *self.notes]:
             lines += _wrapped(text, width)
         why_not = f"no: {self.vmap_reason}" if self.vmap_reason else ""

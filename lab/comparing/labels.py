@@ -44,10 +44,10 @@ def differing_keys(configs: Sequence[dict[str, Any]], typed: Collection[str] = (
             differs from a config with it.
     """
     found: dict[tuple[str, str], str] = {}
-    every = [key for config in configs for key in config]
+    every = dict.fromkeys((*VALUE_ALONE, *(key for config in configs for key in config)))
     # Sizes of the data and what was typed come before what a model takes from them.
-    every.sort(key=lambda key: key not in typed and not key.startswith("data."))
-    for key in dict.fromkeys((*VALUE_ALONE, *every)):
+    first = {*VALUE_ALONE, *typed}
+    for key in sorted(every, key=lambda key: key not in first and not key.startswith("data.")):
         section = key.partition(".")[0]
         # The function sets the layers of a model.
         choices = {"function", "model"} if section == "model" else {section}
@@ -101,7 +101,8 @@ def _setting(key: str, value: Any) -> str:
 
 def steps_done(run: RecordedRun) -> int:
     """The number of steps, of which the curve may hold only every tenth."""
-    return max([run.summary.steps, *(run.steps[-1:] + 1).tolist()])
+    recorded = int(run.steps[-1]) + 1 if len(run.steps) else 0
+    return max(run.summary.steps, recorded)
 
 
 def last_part(key: str) -> str:

@@ -145,18 +145,19 @@ def _draw(axes: Axes, curves: Sequence[Curve], style: dict[str, Any]) -> None:
         alone = drawn[1:-1] & ~drawn[:-2] & ~drawn[2:]
         if len(steps) <= FEW_POINTS:
             alone[:] = True
-        axes.plot(steps[alone], values[alone], ".", c=style["color"], ms=4)
+        if alone.any():
+            axes.plot(steps[alone], values[alone], ".", c=style["color"], ms=4)
         if not np.isfinite(values).all():
             _mark(axes, "x", steps[~np.isfinite(values)][0], 1.0, style["color"])
     if thin:
         common = functools.reduce(np.intersect1d, [steps for steps, _ in curves])
-        at_common = np.ma.masked_invalid([v[np.isin(steps, common)] for steps, v in curves])
-        if (at_common >= 0).all():
-            at_common = np.ma.masked_equal(at_common, 0)  # which a logarithmic axis can't show
-        low, high = at_common.min(axis=0), at_common.max(axis=0)
+        at_common = np.array([v[np.isin(steps, common)] for steps, v in curves])
+        shown = np.ma.masked_invalid(at_common)
+        if (shown >= 0).all():
+            shown = np.ma.masked_equal(shown, 0)  # which a logarithmic axis can't show
+        low, high = shown.min(axis=0), shown.max(axis=0)
         axes.fill_between(common, low, high, color=style["color"], alpha=0.12, lw=0)
-        median = np.median([v[np.isin(steps, common)] for steps, v in curves], axis=0)
-        axes.plot(common, median, **style)
+        axes.plot(common, np.median(at_common, axis=0), **style)
 
 
 def _mark(axes: Axes, marker: str, step: int, height: float, colour: Any) -> None:

@@ -114,11 +114,12 @@ def as_records(comparison: Comparison) -> list[dict[str, Any]]:
             {"name": entry.name, "label": row.label, "reference": row is comparison.reference}
             | {"steps": steps_done(entry.run), "points": len(entry.run.steps)}
             | {"status": status(entry.run), "not_comparable": entry.not_comparable}
-            | {key: settings(entry.run).get(key) for key in comparison.keys}
+            | {key: given.get(key) for key in comparison.keys}
             | {key: getattr(entry.run.summary, key) for key in OF_A_RUN}
             | {key: getattr(entry.difference, key, None) for key in OF_A_DIFFERENCE}
             for row in comparison.rows
             for entry in row.entries
+            for given in [settings(entry.run)]
         ]
     )
 

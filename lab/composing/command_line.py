@@ -20,6 +20,8 @@ from lab.composing.keys import GROUPS, meant_by, no_such_choice, no_such_key
 from lab.composing.sweep import sweep_compared
 from lab.errors import UserError, errors_as_messages
 
+MULTIRUN = {"-m", "--multirun"}
+
 
 @contextmanager
 def command_line() -> Iterator[None]:
@@ -53,21 +55,21 @@ def refuse_flags(arguments: list[str]) -> None:
         ...
     lab.errors.UserError: --steps is not an option; write steps=100
     """
-    for number, argument in enumerate(arguments):
-        following = [*arguments, "VALUE"][number + 1]
+    for argument, following in zip(arguments, [*arguments[1:], "VALUE"], strict=True):
         flag, _, value = argument.partition("=")
         key = meant_by(flag.lstrip("-").replace("-", "_"))
         if flag.startswith("-") and key:
             raise UserError(f"{flag} is not an option; write {key}={value or following}")
-        around = (arguments[:number], arguments[number + 1 :])
-        if argument in ("-m", "--multirun") and all(any("=" in a for a in s) for s in around):
+    for flag in MULTIRUN & {*arguments}:
+        at = arguments.index(flag)
+        if all(any("=" in a for a in side) for side in (arguments[:at], arguments[at:])):
             raise UserError("put -m first: python train.py -m KEY=VALUE,VALUE")
 
 
 def refuse_no_run(arguments: list[str]) -> None:
     """Refuse to resume what does not exist, before Hydra makes a folder of that name."""
     typed = [a for a in arguments if a.lstrip("+").startswith("resume=") and "${" not in a]
-    for argument in () if {"-m", "--multirun"} & {*arguments} else typed:
+    for argument in () if MULTIRUN & {*arguments} else typed:
         with suppress(HydraException):  # what it can't parse, Hydra refuses later
             run = OverridesParser.create().parse_override(argument).value()
             if isinstance(run, str) and run and not os.path.exists(run):

@@ -56,8 +56,8 @@ def _advice(exercise: Exercise, verdict: Verdict, has_keys: bool) -> str:
         if exercise.trains_as:
             advice["Train it"] = f"python train.py {exercise.trains_as}"
         later = [each for each in every_exercise() if each.number > exercise.number]
-        for following in () if has_keys else later[:1]:
-            advice["Next"] = _path(following.file)
+        if later and not has_keys:
+            advice["Next"] = _path(later[0].file)
     elif verdict.verdict == "not started":
         advice = {"The task": _path(exercise.file)}
     return "\n".join(f"{name + ':':10} {text}" for name, text in advice.items())

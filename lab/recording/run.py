@@ -124,15 +124,15 @@ class Run:
         with resume_refused(self.folder):
             checkpoint = load_checkpoint(self.folder)
             first = self._first_step = self.summary.steps = checkpoint["step"]
-            recorded = read_summary(self.folder)
-            whole = self.config.steps == first == (recorded.config or {}).get("steps")
-            if whole and recorded.status in ("running", "failed", "interrupted"):
-                # It was stopped after its last step: what its end writes is missing.
-                self.summary = dataclasses.replace(recorded, steps=first, error=None)
-                self._events = EventFile(self.folder)
-                restore(checkpoint, self._model, self._optimizer, self._device)
-                return
             if self.config.steps <= first:
+                recorded = read_summary(self.folder)
+                whole = self.config.steps == first == (recorded.config or {}).get("steps")
+                if whole and recorded.status in ("running", "failed", "interrupted"):
+                    # It was stopped after its last step: what its end writes is missing.
+                    self.summary = dataclasses.replace(recorded, steps=first, error=None)
+                    self._events = EventFile(self.folder)
+                    restore(checkpoint, self._model, self._optimizer, self._device)
+                    return
                 raise UserError(
                     f"resume={self.folder} has nothing to do: the run has done {first} steps; ask "
                     f"for more, such as steps={2 * first}"
